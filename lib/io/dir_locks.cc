@@ -1,0 +1,132 @@
+#include "io/dir_locks.h"
+
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace spool {
+
+namespace {
+
+constexpr int kTakeAttempts = 100;
+constexpr std::chrono::milliseconds kServerPoll{2};
+constexpr std::chrono::seconds kServerWaitMax{15};
+
+}  // namespace
+
+std::int64_t DirLocks::byte_of(std::string_view name) {
+  return static_cast<std::int64_t>(XXH3_64bits(name.data(), name.size()) & 0x7fffffffffffffffU);
+}
+
+std::string DirLocks::append_name(std::string_view topic, std::int32_t partition) {
+  return fmt::format("append {} {}", topic, partition);
+}
+
+Result<void> DirLocks::open_bytes() {
+  if (bytes_) return {};
+  TRY_ASSIGN(bytes_, fs_.open(join_path(dir_, "spool.locks"), OpenMode::kCreate, file_mode_));
+  return {};
+}
+
+Result<void> DirLocks::wait_for_server() {
+  const std::int64_t at = byte_of("server");
+  const auto give_up = std::chrono::steady_clock::now() + kServerWaitMax;
+  for (;;) {
+    TRY_ASSIGN(const auto holder, bytes_->lock_holder(LockKind::kShared, at, 1));
+    if (!holder) return {};
+    if (std::chrono::steady_clock::now() > give_up)
+      return fail(Errc::kConflict, "a server is taking over '" + dir_ + "'");
+    std::this_thread::sleep_for(kServerPoll);
+  }
+}
+
+tl::unexpected<Error> DirLocks::owned_by(const LockHolder& holder) const {
+  if (holder.pid > 0)
+    return fail(
+        Errc::kConflict,
+        fmt::format("'{}' is owned by process {} (a Kafka broker?): stop it, or go through it "
+                    "with --bootstrap-server",
+                    dir_, holder.pid));
+  return fail(Errc::kConflict, fmt::format("'{}' is owned by a spool server", dir_));
+}
+
+Result<void> DirLocks::drop_clean_shutdown() {
+  const std::string marker = join_path(dir_, ".kafka_cleanshutdown");
+  if (auto gone = fs_.unlink(marker); !gone) {
+    if (gone.error().code == Errc::kNotFound) return {};
+    return gone;
+  }
+  return fs_.sync_dir(dir_);
+}
+
+Result<void> DirLocks::take_directory() {
+  const std::string path = join_path(dir_, ".lock");
+  for (int attempt = 0; attempt < kTakeAttempts; ++attempt) {
+    const bool fresh = !directory_lock_;
+    if (fresh) {
+      TRY_ASSIGN(directory_lock_, fs_.open(path, OpenMode::kCreate, file_mode_));
+    }
+    TRY_ASSIGN(const bool got, directory_lock_->try_lock(LockKind::kShared, 0, 0));
+    if (!got) {
+      TRY_ASSIGN(const auto holder, directory_lock_->lock_holder(LockKind::kShared, 0, 0));
+      directory_lock_.reset();
+      if (!holder) continue;  // let go between the two calls
+      return owned_by(*holder);
+    }
+    // A broker removes the file on a clean stop: what we locked must still be what the path names.
+    TRY_ASSIGN(const FileStat ours, directory_lock_->stat());
+    const auto there = fs_.stat(path);
+    if (there && there->same_file(ours)) return fresh ? drop_clean_shutdown() : Result<void>();
+    directory_lock_.reset();
+    if (!there && there.error().code != Errc::kNotFound) return fail(there.error());
+  }
+  return fail(Errc::kConflict, "'" + path + "' keeps being replaced");
+}
+
+Result<DirLocks::Operation> DirLocks::begin() {
+  const std::lock_guard guard(mutex_);
+  if (operations_ == 0) {
+    TRY(open_bytes());
+    TRY(wait_for_server());
+    TRY(take_directory());
+  }
+  ++operations_;
+  return Operation(this);
+}
+
+void DirLocks::end() {
+  const std::lock_guard guard(mutex_);
+  if (--operations_ > 0) return;
+  // If the kernel will not unlock, closing the description does.
+  if (!directory_lock_->unlock(0, 0)) directory_lock_.reset();
+}
+
+Result<DirLocks::ByteLock> DirLocks::lock_byte(std::string_view name) {
+  const std::int64_t at = byte_of(name);
+  File* file = nullptr;
+  {
+    std::unique_lock guard(mutex_);
+    TRY(open_bytes());
+    freed_.wait(guard, [&] { return held_.count(at) == 0; });
+    held_.insert(at);
+    file = bytes_.get();
+  }
+  if (auto got = file->lock(LockKind::kExclusive, at, 1); !got) {
+    const std::lock_guard guard(mutex_);
+    held_.erase(at);
+    freed_.notify_all();
+    return fail(got.error());
+  }
+  return ByteLock(this, at);
+}
+
+void DirLocks::release(std::int64_t at) {
+  const std::lock_guard guard(mutex_);
+  (void)bytes_->unlock(at, 1);  // cannot fail on a byte that we hold
+  held_.erase(at);
+  freed_.notify_all();
+}
+
+}  // namespace spool

@@ -1,0 +1,99 @@
+#pragma once
+/// The kernel locks that let many processes share one directory without a daemon.
+///
+/// `DIR/.lock` says who owns the directory: shared by each local write operation, exclusive by a
+/// server or an Apache Kafka broker. Bytes of `DIR/spool.locks`, at 63-bit offsets hashed from
+/// names, exclude each other in smaller things: `append T P`, `topics`, `server`. The kernel frees
+/// the locks of a dead process, so there is nothing to clean up. Order, where several are held:
+/// operation, `topics`, `append`.
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "io/fs.h"
+
+namespace spool {
+
+/// Thread-safe. Makes both files when they are missing, with `file_mode`.
+class DirLocks {
+ public:
+  DirLocks(Fs& fs, std::string dir, std::uint32_t file_mode)
+      : fs_(fs), dir_(std::move(dir)), file_mode_(file_mode) {}
+
+  /// One write operation; hold it as short as possible, never while waiting for input or output.
+  class Operation {
+   public:
+    Operation() = default;
+    Operation(Operation&& o) noexcept : owner_(std::exchange(o.owner_, nullptr)) {}
+    Operation& operator=(Operation&& o) noexcept {
+      std::swap(owner_, o.owner_);
+      return *this;
+    }
+    ~Operation() {
+      if (owner_ != nullptr) owner_->end();
+    }
+
+   private:
+    friend class DirLocks;
+    explicit Operation(DirLocks* owner) : owner_(owner) {}
+    DirLocks* owner_ = nullptr;
+  };
+
+  /// Waits while a server is taking the directory over; Errc::kConflict, naming the owner, when a
+  /// server or a broker has it. Before the first operation a clean-shutdown marker of a broker is
+  /// removed for good, else the broker would skip its recovery after a crash of ours.
+  [[nodiscard]] Result<Operation> begin();
+
+  /// One locked byte.
+  class ByteLock {
+   public:
+    ByteLock() = default;
+    ByteLock(ByteLock&& o) noexcept : owner_(std::exchange(o.owner_, nullptr)), at_(o.at_) {}
+    ByteLock& operator=(ByteLock&& o) noexcept {
+      std::swap(owner_, o.owner_);
+      std::swap(at_, o.at_);
+      return *this;
+    }
+    ~ByteLock() {
+      if (owner_ != nullptr) owner_->release(at_);
+    }
+
+   private:
+    friend class DirLocks;
+    ByteLock(DirLocks* owner, std::int64_t at) : owner_(owner), at_(at) {}
+    DirLocks* owner_ = nullptr;
+    std::int64_t at_ = 0;
+  };
+
+  /// Waits for the byte of `name`, against other processes and other threads of this one.
+  [[nodiscard]] Result<ByteLock> lock_byte(std::string_view name);
+
+  [[nodiscard]] static std::int64_t byte_of(std::string_view name);
+  [[nodiscard]] static std::string append_name(std::string_view topic, std::int32_t partition);
+
+ private:
+  [[nodiscard]] Result<void> open_bytes();
+  [[nodiscard]] Result<void> wait_for_server();
+  [[nodiscard]] Result<void> take_directory();
+  [[nodiscard]] Result<void> drop_clean_shutdown();
+  [[nodiscard]] tl::unexpected<Error> owned_by(const LockHolder& holder) const;
+  void end();
+  void release(std::int64_t at);
+
+  Fs& fs_;
+  const std::string dir_;
+  const std::uint32_t file_mode_;
+  std::mutex mutex_;  ///< guards all below
+  std::condition_variable freed_;
+  std::unique_ptr<File> directory_lock_;
+  std::unique_ptr<File> bytes_;
+  std::set<std::int64_t> held_;  ///< bytes held by threads of this process
+  int operations_ = 0;           ///< the shared lock is dropped with the last one
+};
+
+}  // namespace spool

@@ -1,0 +1,105 @@
+#pragma once
+/// Appends batches to one partition, among other processes that do the same.
+///
+/// Per append, under the partition's append byte: is the file still what the path names, did
+/// somebody roll, are size and last batch as remembered (else: look at what is new); then one
+/// write. The byte is given back before any sync, so that writers share syncs.
+///
+/// States: fresh (nothing opened) -> open -> failed. Any write error cuts the file back to the last
+/// whole batch and goes to fresh; a failed sync, or a cut that fails, goes to failed, which is for
+/// ever.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/result.h"
+#include "log/place.h"
+#include "log/recover.h"
+#include "log/segment_indexes.h"
+#include "log/state_file.h"
+
+namespace spool {
+
+/// The topic id in a partition folder's partition.metadata; nullopt when there is no such file or
+/// line.
+[[nodiscard]] Result<std::optional<Uuid>> read_topic_id(Fs& fs, const std::string& dir);
+
+/// One thread may append while another one syncs; all other uses are one at a time.
+class Appender {
+ public:
+  Appender(const LogEnv& env, PartitionPlace place) : env_(env), place_(std::move(place)) {}
+
+  struct Appended {
+    Offset base;
+    Offset last;
+  };
+
+  /// Opens the partition (made when it is ours and missing, durably), recovers what others left.
+  /// Waits for the append byte. append() does it too when it was not done.
+  [[nodiscard]] Result<void> open();
+
+  /// Sets base offset, leader epoch and, where the topic wants it, append time of one sealed batch,
+  /// and appends it. On return it is written: seen by readers, and there after a kill -9, not yet
+  /// after a power cut. On failure nothing of it is left. Errc::kDeleted when the topic was deleted
+  /// or made again.
+  [[nodiscard]] Result<Appended> append(MutableBytes batch);
+
+  /// On return all that was appended before the call is on disk. After a failure (for ever) nothing
+  /// is known of what no earlier sync covered: it was cut away again where it was all ours, else
+  /// the partition is marked so that the next appender rewrites it.
+  [[nodiscard]] Result<void> sync();
+
+  /// Renews the recovery point where it pays; optional, never needed for safety.
+  [[nodiscard]] Result<void> close();
+
+  [[nodiscard]] const PartitionPlace& place() const { return place_; }
+  [[nodiscard]] Offset next_offset() const { return tail_.next_offset; }
+
+ private:
+  [[nodiscard]] Result<void> refresh();
+  [[nodiscard]] Result<void> open_folder();
+  [[nodiscard]] Result<void> open_log();
+  [[nodiscard]] Result<void> create_folder(bool folder_exists);
+  [[nodiscard]] Result<void> create_segment(Offset base);
+  [[nodiscard]] Result<void> check_id();
+  [[nodiscard]] Result<void> raise_epoch();
+  [[nodiscard]] Result<bool> unchanged();
+  [[nodiscard]] Result<void> adopt_tail(Tail tail, bool take_over);
+  [[nodiscard]] bool must_roll(const BatchHeader& header) const;
+  [[nodiscard]] Result<void> roll();
+  [[nodiscard]] Result<Appended> write(MutableBytes batch, BatchHeader header);
+  void undo_write();
+  void on_sync_failure(const Error& error);
+  [[nodiscard]] Result<void> cut_or_suspect();
+  [[nodiscard]] Result<void> renew_state(Offset recovery_point, Durability durability);
+
+  LogEnv env_;
+  const PartitionPlace place_;
+
+  std::mutex mutex_;  ///< guards all below but sync_failed_
+  std::optional<Error> failed_;
+  bool open_ = false;
+  Tail tail_;
+  std::optional<SegmentIndexes> indexes_;
+  std::optional<PartitionState> state_;
+  TimestampMs segment_first_timestamp_ = kNoTimestamp;
+  Epoch epoch_;
+  bool epoch_is_new_ = false;  ///< not in the epoch file yet
+
+  /// Of the current segment: bytes below synced_end_ are on disk; all in [ours_from_, tail_.size)
+  /// is ours.
+  std::int64_t synced_end_ = 0;
+  std::int64_t ours_from_ = 0;
+  Offset
+      began_at_;  ///< log end when this appender began; what close() renews the recovery point to
+  std::int64_t began_position_ = 0;
+  bool synced_ = false;
+
+  std::mutex sync_mutex_;  ///< one sync in flight; taken after mutex_ by roll, alone by sync
+  std::atomic<bool> sync_failed_{false};
+};
+
+}  // namespace spool

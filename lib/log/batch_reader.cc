@@ -1,0 +1,110 @@
+#include "log/batch_reader.h"
+
+#include <cstring>
+
+namespace spool {
+
+void BatchReader::seek(std::int64_t position) {
+  position_ = position;
+  buffer_.clear();
+  used_ = 0;
+}
+
+Result<void> BatchReader::fill(std::size_t want) {
+  if (used_ > 0) {
+    buffer_.consume_front(used_);
+    used_ = 0;
+  }
+  const std::size_t have = buffer_.size();
+  if (want <= chunk_bytes_) buffer_.shrink(2 * chunk_bytes_ + have);
+  const std::size_t target = std::max(want, std::max(chunk_bytes_, have));
+  buffer_.reserve(target);
+  buffer_.resize(target);
+  const auto at = position_ + static_cast<std::int64_t>(have);
+  auto got = file_->read_at(buffer_.mutable_bytes().subspan(have), at);
+  buffer_.resize(have + (got ? *got : 0));
+  if (!got) return fail(got.error());
+  return {};
+}
+
+Result<BatchReader::Item> BatchReader::next() {
+  BatchHeader& header = view_.header;
+  BatchState state = check_batch(ahead(), header);
+  if (state == BatchState::kPartial) {
+    std::size_t want = kBatchHeaderBytes;
+    if (ahead().size() < kBatchHeaderBytes) {
+      TRY(fill(want));
+      state = check_batch(ahead(), header);
+    }
+    if (state == BatchState::kPartial && ahead().size() >= kBatchHeaderBytes) {
+      // Only a length that the file bears out is worth memory.
+      want = static_cast<std::size_t>(header.size());
+      TRY_ASSIGN(const FileStat st, file_->stat());
+      if (position_ + header.size() <= st.size) {
+        TRY(fill(want));
+        state = check_batch(ahead(), header);
+      }
+    }
+  }
+  if (state == BatchState::kWhole) {
+    view_.bytes = ahead().first(static_cast<std::size_t>(header.size()));
+    used_ += view_.bytes.size();
+    position_ += header.size();
+    return Item::kBatch;
+  }
+  const bool end = ahead().empty();
+  // What was read ahead may be replaced by the next appender: it is read again next time.
+  buffer_.clear();
+  used_ = 0;
+  if (end) return Item::kEnd;
+  return state == BatchState::kPartial ? Item::kPartial : Item::kBad;
+}
+
+namespace {
+
+constexpr std::size_t kSearchWindow = std::size_t{1} << 20;
+
+/// Whether a whole batch lies at `at`; reads it to check its CRC.
+Result<bool> whole_at(File& file, std::int64_t at, const BatchHeader& claimed, Buffer& scratch) {
+  scratch.resize(static_cast<std::size_t>(claimed.size()));
+  TRY_ASSIGN(const std::size_t got, file.read_at(scratch.mutable_bytes(), at));
+  BatchHeader header;
+  return check_batch(scratch.bytes().first(got), header) == BatchState::kWhole;
+}
+
+bool could_follow(const BatchHeader& h, std::int64_t skipped, Offset offset_min, bool dense) {
+  if (!h.plausible() || h.base_offset < offset_min) return false;
+  return !dense || h.base_offset - offset_min <= skipped;
+}
+
+}  // namespace
+
+Result<std::optional<FoundBatch>> find_whole_batch(File& file, std::int64_t from, Offset offset_min,
+                                                   bool dense) {
+  Buffer window(kSearchWindow);
+  Buffer scratch;
+  TRY_ASSIGN(const FileStat st, file.stat());
+  for (std::int64_t at = from; at + static_cast<std::int64_t>(kBatchHeaderBytes) <= st.size;) {
+    window.resize(kSearchWindow);
+    TRY_ASSIGN(const std::size_t got, file.read_at(window.mutable_bytes(), at));
+    if (got < kBatchHeaderBytes) break;
+    const std::byte* begin = window.data();
+    const std::size_t last = got - kBatchHeaderBytes;  // last place where a header fits
+    for (std::size_t i = 0; i <= last; ++i) {
+      const void* magic = std::memchr(begin + i + batch_field::kMagic, 2, last - i + 1);
+      if (magic == nullptr) break;
+      i = static_cast<std::size_t>(static_cast<const std::byte*>(magic) - begin) -
+          batch_field::kMagic;
+      const BatchHeader header = BatchHeader::decode(begin + i);
+      const std::int64_t place = at + static_cast<std::int64_t>(i);
+      if (!could_follow(header, place - from, offset_min, dense)) continue;
+      if (place + header.size() > st.size) continue;
+      TRY_ASSIGN(const bool whole, whole_at(file, place, header, scratch));
+      if (whole) return std::optional<FoundBatch>({place, header});
+    }
+    at += static_cast<std::int64_t>(last) + 1;
+  }
+  return std::optional<FoundBatch>();
+}
+
+}  // namespace spool

@@ -1,0 +1,205 @@
+#include "log/cursor.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "log/appender.h"
+#include "log/index_file.h"
+#include "log/segment_indexes.h"
+#include "log/walk.h"
+
+namespace spool {
+
+std::int64_t position_for(Fs& fs, const std::string& dir, Offset base, File& log, Offset target) {
+  // The index is a hint: whatever is wrong with it only costs a scan from the start.
+  const auto index = OffsetIndex::open_read(fs, segment_path(dir, base, kIndexSuffix), base);
+  if (!index) return 0;
+  const auto count =
+      index->partition_point([&](const OffsetEntry& e) { return e.offset <= target; });
+  if (!count || *count == 0) return 0;
+  const auto entry = index->at(*count - 1);
+  if (!entry) return 0;
+  const auto holds = entry_holds(log, *entry, base);
+  return holds && *holds ? entry->position : 0;
+}
+
+Result<void> Cursor::open_at(Offset base, std::int64_t position) {
+  TRY_ASSIGN(std::shared_ptr<File> file,
+             env_.fs.open(segment_path(place_.dir, base, kLogSuffix), OpenMode::kRead, 0));
+  TRY_ASSIGN(file_, file->stat());
+  if (position < 0) position = position_for(env_.fs, place_.dir, base, *file, next_);
+  base_ = base;
+  // At the base of a segment the offset that is due is known; at an index entry the batch says it.
+  due_known_ = position == 0 && next_ == base;
+  reader_.emplace(std::move(file), position, chunk_bytes_);
+  opened_once_ = true;
+  return {};
+}
+
+/// Opens the segment that holds next_. False when there is no segment.
+Result<bool> Cursor::open_segment() {
+  constexpr int kAttempts = 10;
+  for (int attempt = 0;; ++attempt) {
+    auto files = list_partition(env_.fs, place_.dir);
+    if (!files && files.error().code == Errc::kNotFound) {
+      if (!opened_once_) return false;
+      return fail(Errc::kDeleted, fmt::format("topic '{}' was deleted", place_.topic));
+    }
+    if (!files) return fail(files.error());
+    if (place_.topic_id) {
+      TRY_ASSIGN(const auto id, read_topic_id(env_.fs, place_.dir));
+      if (id && *id != *place_.topic_id)
+        return fail(Errc::kDeleted,
+                    fmt::format("topic '{}' was deleted and made again", place_.topic));
+    }
+    if (files->segments.empty()) return false;
+    auto segment = std::upper_bound(files->segments.begin(), files->segments.end(), next_);
+    if (segment != files->segments.begin()) {
+      --segment;
+    } else {
+      gone_ += *segment - next_;
+      next_ = *segment;
+    }
+    auto opened = open_at(*segment, -1);
+    if (opened) return true;
+    // Trimmed between the listing and the opening: list again.
+    if (opened.error().code != Errc::kNotFound || attempt >= kAttempts) return fail(opened.error());
+  }
+}
+
+Result<bool> Cursor::still_named() {
+  const auto there = env_.fs.stat(segment_path(place_.dir, base_, kLogSuffix));
+  if (there) return there->same_file(file_);
+  if (there.error().code == Errc::kNotFound) return false;
+  return fail(there.error());
+}
+
+/// The base of the next segment, if there is one.
+Result<std::optional<Offset>> Cursor::segment_behind(BatchReader::Item item) {
+  if (next_ > base_ && env_.fs.stat(segment_path(place_.dir, next_, kLogSuffix)))
+    return std::optional(next_);
+  // Without gaps the next segment begins just there: a follower need not list the folder at each
+  // wake.
+  if (place_.dense && due_known_ && item == BatchReader::Item::kEnd) return std::optional<Offset>();
+  auto files = list_partition(env_.fs, place_.dir);
+  if (!files) {
+    if (files.error().code == Errc::kNotFound) return std::optional<Offset>();
+    return fail(files.error());
+  }
+  const auto behind = std::upper_bound(files->segments.begin(), files->segments.end(), base_);
+  if (behind == files->segments.end()) return std::optional<Offset>();
+  return std::optional(*behind);
+}
+
+/// Whether the batch just read counts; moves on when it does.
+bool Cursor::accept() {
+  const BatchHeader& h = reader_->view().header;
+  if (due_known_ && !offset_fits(h, next_, place_.dense)) return false;
+  if (h.next_offset() > next_) {
+    next_ = h.next_offset();
+    due_known_ = true;
+  }
+  return true;
+}
+
+Result<Cursor::Step> Cursor::next() {
+  for (;;) {
+    if (!reader_) {
+      TRY_ASSIGN(const bool found, open_segment());
+      if (!found) return Step::kEnd;
+    }
+    const std::int64_t position = reader_->position();
+    const Offset due = next_;
+    TRY_ASSIGN(BatchReader::Item item, reader_->next());
+    if (item == BatchReader::Item::kBatch) {
+      if (accept()) {
+        if (next_ > due) return Step::kBatch;
+        continue;  // on the way to the start offset
+      }
+      reader_->seek(position);
+      item = BatchReader::Item::kBad;
+    }
+    TRY_ASSIGN(const auto step, at_stop(item));
+    if (step) return *step;
+  }
+}
+
+/// Reads again what did not read: `whole` says whether a batch stands there now. True when bytes
+/// are there.
+Result<bool> Cursor::reread(bool& whole) {
+  const std::int64_t position = reader_->position();
+  TRY_ASSIGN(const BatchReader::Item item, reader_->next());
+  whole = item == BatchReader::Item::kBatch &&
+          (!due_known_ || offset_fits(reader_->view().header, next_, place_.dense));
+  reader_->seek(position);
+  return item != BatchReader::Item::kEnd;
+}
+
+/// No batch stands at the reader: the end, the end of a segment, or damage. A step for the caller,
+/// or nullopt when reading goes on.
+Result<std::optional<Cursor::Step>> Cursor::at_stop(BatchReader::Item item) {
+  TRY_ASSIGN(const auto behind, segment_behind(item));
+  if (behind) return at_segment_end(*behind);
+  if (item == BatchReader::Item::kEnd) {
+    TRY_ASSIGN(const bool named, still_named());
+    if (named) return std::optional(Step::kEnd);
+    reader_.reset();  // replaced or deleted: look again
+    return std::optional<Step>();
+  }
+  const std::int64_t position = reader_->position();
+  TRY_ASSIGN(const auto found,
+             find_whole_batch(reader_->file(), position + 1, next_, place_.dense));
+  if (!found) return std::optional(Step::kEnd);
+  bool whole = false;
+  TRY(reread(whole));
+  if (whole) return std::optional<Step>();
+  return damaged(position, {base_, found->position, found->header.base_offset});
+}
+
+/// The segment at hand ends here, for `behind` begins the next one.
+Result<std::optional<Cursor::Step>> Cursor::at_segment_end(Offset behind) {
+  // Whatever was appended before the roll is there now.
+  bool whole = false;
+  TRY_ASSIGN(const bool bytes, reread(whole));
+  if (whole) return std::optional<Step>();
+  const std::int64_t position = reader_->position();
+  if (bytes) {
+    TRY_ASSIGN(const auto found,
+               find_whole_batch(reader_->file(), position + 1, next_, place_.dense));
+    if (found) return damaged(position, {base_, found->position, found->header.base_offset});
+    return damaged(position, {behind, 0, behind});
+  }
+  TRY_ASSIGN(const bool named, still_named());
+  if (!named) {  // trimmed or compacted under us: the listing says where to go on
+    reader_.reset();
+    return std::optional<Step>();
+  }
+  if (place_.dense && due_known_ && behind != next_ && behind > base_)
+    return damaged(position, {behind, 0, behind});
+  if (next_ < behind) next_ = behind;
+  auto opened = open_at(behind, next_ == behind ? 0 : -1);
+  if (!opened) {
+    if (opened.error().code != Errc::kNotFound) return fail(opened.error());
+    reader_.reset();
+  }
+  return std::optional<Step>();
+}
+
+tl::unexpected<Error> Cursor::damaged(std::int64_t position, Damage resume) {
+  damage_ = resume;
+  return fail(Errc::kCorrupt,
+              fmt::format("'{}' is damaged at byte {}: offsets {} to {} do not read",
+                          segment_path(place_.dir, base_, kLogSuffix), position, next_.value(),
+                          resume.resume_offset.value() - 1));
+}
+
+void Cursor::skip_damage() {
+  if (!damage_) return;
+  next_ = damage_->resume_offset;
+  reader_.reset();
+  if (open_at(damage_->resume_base, damage_->resume_position)) due_known_ = true;
+  damage_.reset();
+}
+
+}  // namespace spool

@@ -1,0 +1,81 @@
+#pragma once
+/// Reads a partition forward from an offset, batch by batch, without any lock, while others append,
+/// roll, trim and delete.
+///
+/// - Bytes at the end that hold no whole batch, with no whole batch behind them, are "not there
+/// yet".
+/// - A bad batch with a whole one behind it is, after one re-read, damage: Errc::kCorrupt.
+/// - Offsets that were trimmed away under the reader are counted and skipped.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "log/batch_reader.h"
+#include "log/place.h"
+#include "log/segment.h"
+
+namespace spool {
+
+/// Not thread-safe. Works on folders of any state; never writes.
+class Cursor {
+ public:
+  Cursor(const LogEnv& env, const PartitionPlace& place, Offset from,
+         std::size_t chunk_bytes = std::size_t{1} << 18)
+      : env_(env), place_(place), chunk_bytes_(chunk_bytes), next_(from) {}
+
+  enum class Step {
+    kBatch,  ///< batch() holds next_offset() or, for a start within it, offsets from there on
+    kEnd,    ///< nothing more for now; call again when the partition may have grown
+  };
+  /// Errc::kCorrupt at damage (skip_damage() goes on behind it), Errc::kDeleted when the topic was
+  /// deleted or made again.
+  [[nodiscard]] Result<Step> next();
+
+  /// The batch of the last next(); valid until the next call. Records below the start offset are
+  /// the caller's to skip.
+  [[nodiscard]] const BatchView& batch() const { return reader_->view(); }
+  /// The offset that is due next.
+  [[nodiscard]] Offset next_offset() const { return next_; }
+  /// After Errc::kCorrupt: goes on at the first whole batch behind the damage.
+  void skip_damage();
+  /// Offsets that were asked for and had been deleted from the front; resets the count.
+  [[nodiscard]] std::int64_t take_gone() { return std::exchange(gone_, 0); }
+
+ private:
+  struct Damage {
+    Offset resume_base;
+    std::int64_t resume_position = 0;
+    Offset resume_offset;
+  };
+
+  [[nodiscard]] Result<bool> open_segment();
+  [[nodiscard]] Result<void> open_at(Offset base, std::int64_t position);
+  [[nodiscard]] Result<bool> still_named();
+  [[nodiscard]] Result<std::optional<Offset>> segment_behind(BatchReader::Item item);
+  [[nodiscard]] Result<bool> reread(bool& whole);
+  [[nodiscard]] tl::unexpected<Error> damaged(std::int64_t position, Damage resume);
+  [[nodiscard]] Result<std::optional<Step>> at_stop(BatchReader::Item item);
+  [[nodiscard]] Result<std::optional<Step>> at_segment_end(Offset behind);
+  [[nodiscard]] bool accept();
+
+  const LogEnv& env_;
+  const PartitionPlace& place_;
+  std::size_t chunk_bytes_;
+  Offset next_;
+  std::int64_t gone_ = 0;
+  bool opened_once_ = false;
+  bool due_known_ =
+      false;       ///< whether next_ is where the reader stands, or it still has to get there
+  Offset base_;    ///< of the open segment
+  FileStat file_;  ///< its identity
+  std::optional<BatchReader> reader_;
+  std::optional<Damage> damage_;
+};
+
+/// Where to start reading a segment for `target`: the position of a whole batch at or before it, by
+/// the offset index where that holds, else 0.
+[[nodiscard]] std::int64_t position_for(Fs& fs, const std::string& dir, Offset base, File& log,
+                                        Offset target);
+
+}  // namespace spool

@@ -1,0 +1,67 @@
+#pragma once
+/// Finds offsets: the start and end of a partition, the first record at or after a time, the newest
+/// records.
+
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "log/cursor.h"
+#include "log/place.h"
+#include "log/segment.h"
+#include "record/batch.h"
+
+namespace spool {
+
+/// Limit on what one batch may decompress to.
+inline constexpr std::size_t kBlockBytesMax = std::size_t{256} << 20;
+
+/// A partition as it was when looked at.
+struct PartitionView {
+  PartitionFiles files;
+  Offset log_start;
+  Offset log_end;
+  std::int64_t bytes = 0;  ///< of all .log files
+};
+
+/// A missing folder reads as an empty partition.
+[[nodiscard]] Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& place);
+
+/// The offset of the first record whose timestamp is at or after `time`; the log end when there is
+/// none. Damage is passed over.
+[[nodiscard]] Result<Offset> offset_for_time(const LogEnv& env, const PartitionPlace& place,
+                                             const PartitionView& view, TimestampMs time);
+
+/// One record's place in a topic, ordered by time, then partition, then offset.
+struct RecordTime {
+  TimestampMs timestamp;
+  PartitionId partition;
+  Offset offset;
+  auto operator<=>(const RecordTime&) const = default;
+};
+
+/// Keeps the greatest `limit` of what is offered.
+class NewestRecords {
+ public:
+  explicit NewestRecords(std::size_t limit) : limit_(limit) {}
+  void offer(const RecordTime& r);
+  /// Whether a record of this time could still be kept.
+  [[nodiscard]] bool wants(TimestampMs timestamp) const {
+    return limit_ > 0 && (heap_.size() < limit_ || timestamp >= heap_.top().timestamp);
+  }
+  /// What was kept, in ascending order; leaves nothing.
+  [[nodiscard]] std::vector<RecordTime> take();
+
+ private:
+  std::size_t limit_;
+  std::priority_queue<RecordTime, std::vector<RecordTime>, std::greater<>> heap_;
+};
+
+/// Offers the records of [view.log_start, end) that a consumer would see. Goes from the newest
+/// block to older ones, and stops where the time index shows that nothing older can be wanted.
+[[nodiscard]] Result<void> find_newest(const LogEnv& env, const PartitionPlace& place,
+                                       const PartitionView& view, Offset end, bool read_committed,
+                                       NewestRecords& newest);
+
+}  // namespace spool

@@ -1,0 +1,59 @@
+#pragma once
+/// Keeps both indexes of the segment that is appended to, by Kafka's rules: an entry when more than
+/// `interval` bytes were written since the last one, the first batch never gets one, time entries
+/// only when the greatest timestamp grew, and once more when the segment is closed.
+
+#include <cstdint>
+#include <string>
+
+#include "io/fs.h"
+#include "log/index_file.h"
+#include "record/batch.h"
+
+namespace spool {
+
+/// Not thread-safe; every call needs the partition's append byte. Nothing here is synced: indexes
+/// are hints.
+class SegmentIndexes {
+ public:
+  /// Opens both and keeps of them only what agrees with the log, `log_size` bytes long: where the
+  /// last entry of one does not, all of them go, and resume_position() is 0.
+  [[nodiscard]] static Result<SegmentIndexes> open(Fs& fs, const std::string& dir, Offset base,
+                                                   File& log, std::int64_t log_size,
+                                                   std::int64_t interval, std::uint32_t mode);
+  /// As open(), but entries behind `offset_max` go too: what a power cut may have torn.
+  [[nodiscard]] Result<void> distrust_behind(Offset offset_max);
+
+  /// The batch of the last entry begins here: a scan from here, each batch noted, brings them up to
+  /// date.
+  [[nodiscard]] std::int64_t resume_position() const { return resume_position_; }
+
+  /// A batch stands at `position`, behind all that were noted before.
+  [[nodiscard]] Result<void> note(std::int64_t position, const BatchHeader& header);
+  /// Drops entries at or behind `position`, after a failed append.
+  [[nodiscard]] Result<void> drop_from(std::int64_t position);
+  /// The last time entry, when the segment takes no more.
+  [[nodiscard]] Result<void> close_segment();
+
+  [[nodiscard]] std::int64_t offset_entries() const { return offsets_.count(); }
+  [[nodiscard]] TimestampMs max_timestamp() const { return max_timestamp_; }
+
+ private:
+  [[nodiscard]] Result<bool> agrees();
+  [[nodiscard]] Result<void> resume();
+  [[nodiscard]] Result<void> append_time_entry();
+
+  OffsetIndex offsets_;
+  TimeIndex times_;
+  std::int64_t interval_ = 0;
+  std::int64_t resume_position_ = 0;
+  std::int64_t bytes_since_entry_ = 0;
+  TimestampMs last_time_entry_ = kNoTimestamp;
+  TimestampMs max_timestamp_ = kNoTimestamp;
+  Offset max_timestamp_offset_;
+};
+
+/// Whether a whole batch begins at `entry.position` and `entry` may speak of it.
+[[nodiscard]] Result<bool> entry_holds(File& log, const OffsetEntry& entry, Offset base);
+
+}  // namespace spool

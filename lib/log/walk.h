@@ -1,0 +1,44 @@
+#pragma once
+/// Walks one segment batch by batch, holds the offsets to the rules of the log, and tells rot
+/// (whole batches follow) from an end that is not there yet or torn.
+
+#include <functional>
+#include <optional>
+
+#include "log/batch_reader.h"
+
+namespace spool {
+
+struct WalkRules {
+  bool dense = false;     ///< a base offset other than the previous end is a bad batch too
+  bool pass_rot = false;  ///< go on behind damage that whole batches follow
+};
+
+/// Bytes that do not read, and what follows them.
+struct Rot {
+  std::int64_t position = 0;
+  Offset first;  ///< first offset that does not read
+  FoundBatch behind;
+};
+
+struct WalkEnd {
+  std::int64_t size = 0;  ///< behind the last whole batch that counts
+  Offset next_offset;
+  bool bytes_left = false;  ///< bytes follow that are no whole batch
+};
+
+/// Whether `header` may stand where `expected` is due.
+[[nodiscard]] inline bool offset_fits(const BatchHeader& header, std::optional<Offset> expected,
+                                      bool dense) {
+  if (!expected) return true;
+  return dense ? header.base_offset == *expected : header.base_offset >= *expected;
+}
+
+/// From reader.position() to the end. `expected` is the offset due there, where it is known;
+/// `next_offset` is what WalkEnd says when there is no batch at all. Callbacks may be empty.
+[[nodiscard]] Result<WalkEnd> walk_segment(
+    BatchReader& reader, std::optional<Offset> expected, Offset next_offset, const WalkRules& rules,
+    const std::function<Result<void>(std::int64_t position, const BatchView&)>& on_batch,
+    const std::function<void(const Rot&)>& on_rot);
+
+}  // namespace spool

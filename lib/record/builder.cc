@@ -1,0 +1,154 @@
+#include "record/builder.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+
+namespace spool {
+
+namespace {
+
+std::size_t nullable_size(const std::optional<std::string_view>& field) {
+  if (!field) return 1;
+  return varint_size(static_cast<std::int64_t>(field->size())) + field->size();
+}
+
+std::byte* put_bytes(std::byte* p, std::string_view bytes) {
+  p = put_varint(p, static_cast<std::int64_t>(bytes.size()));
+  if (!bytes.empty()) std::memcpy(p, bytes.data(), bytes.size());
+  return p + bytes.size();
+}
+
+std::byte* put_nullable(std::byte* p, const std::optional<std::string_view>& field) {
+  return field ? put_bytes(p, *field) : put_varint(p, -1);
+}
+
+void renew_crc(MutableBytes batch) {
+  const Bytes covered = batch.subspan(batch_field::kAttributes);
+  store_be<std::uint32_t>(batch.data() + batch_field::kCrc, crc32c(covered));
+}
+
+}  // namespace
+
+void BatchBuilder::reset() {
+  buffer_.clear();
+  buffer_.resize(kBatchHeaderBytes);
+  count_ = 0;
+}
+
+void BatchBuilder::note_time(TimestampMs timestamp) {
+  if (count_ == 0) {
+    base_timestamp_ = max_timestamp_ = timestamp;
+  } else if (timestamp > max_timestamp_) {
+    max_timestamp_ = timestamp;
+  }
+}
+
+void BatchBuilder::add_value(TimestampMs timestamp, std::string_view value) {
+  note_time(timestamp);
+  const std::int64_t time_delta = timestamp - base_timestamp_;
+  const auto value_size = static_cast<std::int64_t>(value.size());
+  // attributes, null key and header count take a byte each
+  const std::size_t length =
+      3 + varint_size(time_delta) + varint_size(count_) + varint_size(value_size) + value.size();
+  buffer_.make_room(kVarintBytesMax + length);
+  std::byte* p = put_varint(buffer_.end(), static_cast<std::int64_t>(length));
+  *p++ = std::byte{0};
+  p = put_varint(p, time_delta);
+  p = put_varint(p, count_);
+  *p++ = std::byte{1};  // -1: no key
+  p = put_bytes(p, value);
+  *p++ = std::byte{0};
+  buffer_.resize(static_cast<std::size_t>(p - buffer_.data()));
+  ++count_;
+}
+
+void BatchBuilder::add(TimestampMs timestamp, std::optional<std::string_view> key,
+                       std::optional<std::string_view> value, std::span<const HeaderView> headers) {
+  note_time(timestamp);
+  const std::int64_t time_delta = timestamp - base_timestamp_;
+  std::size_t length = 1 + varint_size(time_delta) + varint_size(count_) + nullable_size(key) +
+                       nullable_size(value) +
+                       varint_size(static_cast<std::int64_t>(headers.size()));
+  for (const HeaderView& h : headers)
+    length += nullable_size(h.name) + nullable_size(h.value);
+  buffer_.make_room(kVarintBytesMax + length);
+  std::byte* p = put_varint(buffer_.end(), static_cast<std::int64_t>(length));
+  *p++ = std::byte{0};
+  p = put_varint(p, time_delta);
+  p = put_varint(p, count_);
+  p = put_nullable(p, key);
+  p = put_nullable(p, value);
+  p = put_varint(p, static_cast<std::int64_t>(headers.size()));
+  for (const HeaderView& h : headers) {
+    p = put_bytes(p, h.name);
+    p = put_nullable(p, h.value);
+  }
+  buffer_.resize(static_cast<std::size_t>(p - buffer_.data()));
+  ++count_;
+}
+
+void BatchBuilder::write_header(std::byte* at, std::size_t size, Codec codec) const {
+  using namespace batch_field;
+  store_be<std::int64_t>(at + kBaseOffset, 0);
+  store_be<std::int32_t>(at + kLength, static_cast<std::int32_t>(size - kBatchLengthOverhead));
+  store_be<std::int32_t>(at + kLeaderEpoch, -1);
+  store_be<std::int8_t>(at + kMagic, 2);
+  store_be<std::uint16_t>(at + kAttributes, static_cast<std::uint16_t>(codec));
+  store_be<std::int32_t>(at + kLastOffsetDelta, count_ - 1);
+  store_be<std::int64_t>(at + kBaseTimestamp, base_timestamp_.value());
+  store_be<std::int64_t>(at + kMaxTimestamp, max_timestamp_.value());
+  store_be<std::int64_t>(at + kProducerId, -1);
+  store_be<std::int16_t>(at + kProducerEpoch, -1);
+  store_be<std::int32_t>(at + kBaseSequence, -1);
+  store_be<std::int32_t>(at + kCount, count_);
+}
+
+Result<MutableBytes> BatchBuilder::seal(Codec codec, Compressor* compressor) {
+  CHECK(count_ > 0);
+  MutableBytes batch = buffer_.mutable_bytes();
+  if (codec != Codec::kNone) {
+    CHECK(compressor != nullptr);
+    compressed_.resize(kBatchHeaderBytes);
+    TRY(compressor->compress(Bytes(batch).subspan(kBatchHeaderBytes), compressed_));
+    batch = compressed_;
+  }
+  write_header(batch.data(), batch.size(), codec);
+  renew_crc(batch);
+  return batch;
+}
+
+RecordIterator BatchBuilder::records(Offset base_offset) const {
+  return {buffer_.bytes().subspan(kBatchHeaderBytes),
+          count_,
+          base_offset,
+          base_timestamp_,
+          max_timestamp_,
+          false};
+}
+
+void BatchBuilder::shrink(std::size_t capacity_max) {
+  if (buffer_.capacity() > capacity_max) {
+    buffer_.shrink(capacity_max);
+    buffer_.reserve(capacity_max);
+  }
+  if (compressed_.capacity() > capacity_max) std::vector<std::byte>().swap(compressed_);
+  reset();
+}
+
+void place_batch(MutableBytes batch, Offset base_offset, Epoch leader_epoch) {
+  store_be<std::int64_t>(batch.data() + batch_field::kBaseOffset, base_offset.value());
+  store_be<std::int32_t>(batch.data() + batch_field::kLeaderEpoch, leader_epoch.value());
+}
+
+void set_append_time(MutableBytes batch, TimestampMs now) {
+  std::byte* at = batch.data();
+  const auto attributes = load_be<std::uint16_t>(at + batch_field::kAttributes);
+  store_be<std::uint16_t>(at + batch_field::kAttributes,
+                          static_cast<std::uint16_t>(attributes | batch_attribute::kAppendTime));
+  store_be<std::int64_t>(at + batch_field::kMaxTimestamp, now.value());
+  renew_crc(batch);
+}
+
+}  // namespace spool
