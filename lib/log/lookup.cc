@@ -26,7 +26,8 @@ Result<Offset> end_of_segment(const LogEnv& env, const PartitionPlace& place, Of
   return end.next_offset;
 }
 
-/// A time entry is a hint; it is believed when the batch that ends at its offset has just that greatest timestamp.
+/// A time entry is a hint; it is believed when the batch that ends at its offset has just that
+/// greatest timestamp.
 Result<std::optional<Offset>> batch_of(const LogEnv& env, const PartitionPlace& place,
                                        const TimeEntry& entry) {
   Cursor cursor(env, place, entry.offset);
@@ -82,7 +83,7 @@ Result<Offset> older_below(const LogEnv& env, const PartitionPlace& place, Offse
 Result<std::optional<Offset>> first_in_batch(const BatchView& batch, Offset from, TimestampMs time,
                                              Decompressor& decompressor,
                                              std::vector<std::byte>& scratch) {
-  TRY_ASSIGN(RecordIterator records, open_records(batch, decompressor, kBlockBytesMax, scratch));
+  TRY_ASSIGN(RecordIterator records, open_records(batch, decompressor, kDecompressedBytesMax, scratch));
   while (const RecordView* r = records.next())
     if (r->offset >= from && r->timestamp >= time) return std::optional(r->offset);
   return std::optional<Offset>();
@@ -194,7 +195,7 @@ Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset 
       TRY_ASSIGN(const auto verdict, filter.judge(batch.header));
       if (verdict != TransactionFilter::Verdict::kDeliver) continue;
     }
-    TRY_ASSIGN(RecordIterator records, open_records(batch, decompressor, kBlockBytesMax, scratch));
+    TRY_ASSIGN(RecordIterator records, open_records(batch, decompressor, kDecompressedBytesMax, scratch));
     while (const RecordView* r = records.next())
       if (r->offset >= from && r->offset < to)
         newest.offer({r->timestamp, place.partition, r->offset});
@@ -220,8 +221,7 @@ Result<void> find_newest(const LogEnv& env, const PartitionPlace& place, const P
     const auto blocks = blocks_of(env, place, *base, segment_end);
     for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
       const Offset from = std::max(block->from, view.log_start);
-      if (from < block->to)
-        TRY(offer_block(env, place, from, block->to, read_committed, newest));
+      if (from < block->to) TRY(offer_block(env, place, from, block->to, read_committed, newest));
       TRY_ASSIGN(const bool enough, too_old(env, place, block->older_max, newest));
       if (enough) break;
     }

@@ -15,7 +15,7 @@
 namespace spool {
 
 /// Limit on what one batch may decompress to.
-inline constexpr std::size_t kBlockBytesMax = std::size_t{256} << 20;
+inline constexpr std::size_t kDecompressedBytesMax = std::size_t{256} << 20;
 
 /// A partition as it was when looked at.
 struct PartitionView {
