@@ -49,7 +49,7 @@ Result<> read_escape(std::string_view text, std::size_t& at, std::string& out) {
   const char kind = at + 1 < text.size() ? text[at + 1] : '\0';
   if (at + 1 >= text.size())
     return fail(Errc::kUsage,
-                fmt::format("{} ends in a lone backslash; write \\\\ for one", quoted(text)));
+                fmt::format("{} ends in a lone backslash; write \\\\ for one", in_quotes(text)));
   at += 2;
   switch (kind) {
     case 'n':
@@ -79,7 +79,7 @@ Result<> read_escape(std::string_view text, std::size_t& at, std::string& out) {
   return fail(
       Errc::kUsage,
       fmt::format("{}: unknown escape {} at position {}; known are \\n \\r \\t \\0 \\\\ \\xNN",
-                  quoted(text), quoted(text.substr(start, kind == 'x' ? 4 : 2)), start + 1));
+                  in_quotes(text), in_quotes(text.substr(start, kind == 'x' ? 4 : 2)), start + 1));
 }
 
 Result<std::string> unescape(std::string_view text) {
@@ -94,7 +94,7 @@ Result<std::string> unescape(std::string_view text) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   const bool utf8 = is_utf8(text);
   const bool cut = text.size() > kQuotedBytesMax;
   if (cut) text = text.substr(0, utf8 ? cut_position(text) : kQuotedBytesMax);

@@ -21,6 +21,6 @@ namespace spool {
 
 /// `text` in single quotes for a message on one line: control bytes, quotes and what is not UTF-8
 /// as escapes, cut with `...` after 60 bytes.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 }  // namespace spool

@@ -130,13 +130,14 @@ Result<InputParser> InputParser::compile(std::string_view format,
                                          std::optional<std::string_view> null_marker) {
   InputParser out;
   out.null_marker_ = null_marker;
-  TRY_ASSIGN(out.ops_, compile_ops(format, false));
+  TRY_ASSIGN(out.ops_, compile_ops(format, 1, false));
   return out;
 }
 
 Result<std::vector<InputParser::Op>> InputParser::compile_ops(std::string_view format,
+                                                              std::size_t first_position,
                                                               bool in_header) {
-  TRY_ASSIGN(std::vector<FormatToken> tokens, tokenize_format(format));
+  TRY_ASSIGN(std::vector<FormatToken> tokens, tokenize_format(format, first_position));
   std::vector<Op> ops;
   for (FormatToken& token : tokens) {
     if (token.verb != '\0') {
@@ -167,7 +168,7 @@ Result<InputParser::Op> InputParser::compile_verb(FormatToken token, bool in_hea
   }
   if (in_header)
     return format_error(token, fmt::format("unknown verb {} in %h{{...}} (known are %k %v %K %V)",
-                                           quoted(std::string{'%', token.verb})));
+                                           in_quotes(std::string{'%', token.verb})));
   switch (token.verb) {
     case 't':
       return compile_text(std::move(token), Target::kTopic);
@@ -196,7 +197,7 @@ Result<InputParser::Op> InputParser::compile_verb(FormatToken token, bool in_hea
       return compile_number(std::move(token), Target::kNone);
     default:
       return format_error(token, fmt::format("unknown verb {} in the format of an input",
-                                             quoted(std::string{'%', token.verb})));
+                                             in_quotes(std::string{'%', token.verb})));
   }
 }
 
@@ -214,7 +215,7 @@ Result<InputParser::Op> InputParser::compile_number(FormatToken token, Target ta
       const std::string_view hint =
           target == Target::kTimestamp ? "; timestamps are read as milliseconds only" : "";
       return format_error(
-          token, fmt::format("unknown modifier {} of %{} (known are {}{}{})", quoted(token.text),
+          token, fmt::format("unknown modifier {} of %{} (known are {}{}{})", in_quotes(token.text),
                              token.verb, kNumberFormats, is_length ? ", N" : "", hint));
     }
     if (number) op.number = *number;
@@ -245,7 +246,7 @@ Result<InputParser::Op> InputParser::compile_text(FormatToken token, Target targ
       op.fixed = *n;
     if ((op.encoding == Encoding::kPlain && !n) || !token.argument.empty())
       return format_error(token, fmt::format("unknown modifier {} of %{} (known are {})",
-                                             quoted(token.text), token.verb, kTextModifiers));
+                                             in_quotes(token.text), token.verb, kTextModifiers));
   }
   op.token = std::move(token);
   return op;
@@ -257,9 +258,7 @@ Result<InputParser::Op> InputParser::compile_headers(FormatToken token) {
   Op op;
   op.kind = Kind::kHeaders;
   op.verb = token.verb;
-  Result<std::vector<Op>> inner = compile_ops(token.text, true);
-  if (!inner) return format_error(token, fmt::format("{}, in %h{{...}}", inner.error().context));
-  op.inner = std::move(*inner);
+  TRY_ASSIGN(op.inner, compile_ops(token.text, token.position + kNestedFormatOffset, true));
   op.token = std::move(token);
   return op;
 }
@@ -368,7 +367,8 @@ Result<bool> InputParser::read_literal(const Op& op, bool last, Input& in) {
   if (last && in.eof && in.left() == 0) return true;
   const std::string_view there = in.buffer.substr(in.at, op.text.size());
   if (!std::string_view(op.text).starts_with(there))
-    return misfit(in.at, fmt::format("expected {}, found {}", quoted(op.text), quoted(there)));
+    return misfit(in.at,
+                  fmt::format("expected {}, found {}", in_quotes(op.text), in_quotes(there)));
   if (there.size() < op.text.size()) return in.more(in.at + op.text.size(), "delimiter");
   in.at += op.text.size();
   return true;
@@ -417,7 +417,7 @@ Result<bool> InputParser::read_number(const Op& op, Input& in) {
   if (!n)
     return misfit(start,
                   fmt::format("{} is not the {}",
-                              quoted(in.buffer.substr(start, std::max<std::size_t>(width, 1))),
+                              in_quotes(in.buffer.substr(start, std::max<std::size_t>(width, 1))),
                               name_of(op.verb)));
   in.at = start + width;
   TRY(store_number(op, *n, start, in));
@@ -534,8 +534,8 @@ Result<bool> InputParser::find_delimiter(const Op& op, const std::string& delimi
     return in.more(in.buffer.size() + 1, name_of(op.verb));
   }
   if (!last)
-    return misfit(
-        start, fmt::format("no {} behind the {} that begins", quoted(delimiter), name_of(op.verb)));
+    return misfit(start, fmt::format("no {} behind the {} that begins", in_quotes(delimiter),
+                                     name_of(op.verb)));
   text = in.buffer.substr(start);
   in.at = in.buffer.size();
   return true;
@@ -549,7 +549,7 @@ Result<> InputParser::decode(const Op& op, std::size_t at, std::optional<std::st
   const bool hex = op.encoding == Encoding::kHex;
   const Padding padding = op.encoding == Encoding::kBase64 ? Padding::kPadded : Padding::kRaw;
   if (!(hex ? decode_hex(*text, out) : decode_base64(*text, padding, out)))
-    return misfit(at, fmt::format("the {} {} is not {}", name_of(op.verb), quoted(*text),
+    return misfit(at, fmt::format("the {} {} is not {}", name_of(op.verb), in_quotes(*text),
                                   hex                                ? "hex"
                                   : op.encoding == Encoding::kBase64 ? "base64"
                                                                      : "base64 without padding"));

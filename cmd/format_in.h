@@ -89,7 +89,9 @@ class InputParser {
   };
   struct Input;
 
-  [[nodiscard]] static Result<std::vector<Op>> compile_ops(std::string_view format, bool in_header);
+  [[nodiscard]] static Result<std::vector<Op>> compile_ops(std::string_view format,
+                                                           std::size_t first_position,
+                                                           bool in_header);
   [[nodiscard]] static Result<Op> compile_verb(FormatToken token, bool in_header);
   [[nodiscard]] static Result<Op> compile_number(FormatToken token, Target target);
   [[nodiscard]] static Result<Op> compile_text(FormatToken token, Target target);

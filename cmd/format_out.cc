@@ -84,7 +84,7 @@ char take_conversion(std::string_view format, std::size_t& at) {
 }
 
 std::string unknown_modifier(const FormatToken& token, std::string_view known) {
-  return fmt::format("unknown modifier {} of %{} (known are {})", quoted(token.text), token.verb,
+  return fmt::format("unknown modifier {} of %{} (known are {})", in_quotes(token.text), token.verb,
                      known);
 }
 
@@ -93,13 +93,14 @@ std::string unknown_modifier(const FormatToken& token, std::string_view known) {
 Result<OutputFormat> OutputFormat::compile(std::string_view format, std::string_view null_marker) {
   OutputFormat out;
   out.null_marker_ = null_marker;
-  TRY_ASSIGN(out.ops_, compile_ops(format, false));
+  TRY_ASSIGN(out.ops_, compile_ops(format, 1, false));
   return out;
 }
 
 Result<std::vector<OutputFormat::Op>> OutputFormat::compile_ops(std::string_view format,
+                                                                std::size_t first_position,
                                                                 bool in_header) {
-  TRY_ASSIGN(std::vector<FormatToken> tokens, tokenize_format(format));
+  TRY_ASSIGN(std::vector<FormatToken> tokens, tokenize_format(format, first_position));
   std::vector<Op> out;
   for (FormatToken& token : tokens) {
     if (token.verb == '\0') {
@@ -163,7 +164,7 @@ Result<> OutputFormat::compile_verb(const FormatToken& token, std::vector<Op>& o
       return compile_number(token, Kind::kNumber, out);
     default:
       return format_error(token,
-                          fmt::format("unknown verb {}", quoted(std::string{'%', token.verb})));
+                          fmt::format("unknown verb {}", in_quotes(std::string{'%', token.verb})));
   }
 }
 
@@ -179,7 +180,7 @@ Result<> OutputFormat::compile_header_verb(const FormatToken& token, std::vector
       return compile_number(token, Kind::kValueBytes, out);
     default:
       return format_error(token, fmt::format("unknown verb {} in %h{{...}} (known are %k %v %K %V)",
-                                             quoted(std::string{'%', token.verb})));
+                                             in_quotes(std::string{'%', token.verb})));
   }
 }
 
@@ -203,7 +204,7 @@ Result<> OutputFormat::compile_text(const FormatToken& token, Kind kind, std::ve
     if (const std::optional<char> bad = unknown_unpack_letter(token.argument))
       return format_error(token, fmt::format("{} in unpack: known are < > b B h H i I q Q c . s $ "
                                              "x, and nothing behind s or $",
-                                             quoted(std::string(1, *bad))));
+                                             in_quotes(std::string(1, *bad))));
     op.text = token.argument;
   } else if (!token.argument.empty()) {
     return format_error(token, unknown_modifier(token, kTextModifiers));
@@ -264,7 +265,7 @@ Result<> OutputFormat::compile_strftime(const FormatToken& token, std::vector<Op
     const char letter = take_conversion(format, at);
     if (letter == '\0')
       return format_error(token, fmt::format("strftime has no conversion {}",
-                                             quoted(format.substr(start, at - start))));
+                                             in_quotes(format.substr(start, at - start))));
     if (letter != 's') {
       piece += format.substr(start, at - start);
       continue;
@@ -313,10 +314,7 @@ Result<> OutputFormat::compile_headers(const FormatToken& token, std::vector<Op>
   Op op;
   op.kind = token.has_modifier ? Kind::kHeaders : Kind::kHeaderList;
   if (token.has_modifier) {
-    Result<std::vector<Op>> inner = compile_ops(token.text, true);
-    // The position within the braces says little alone.
-    if (!inner) return format_error(token, fmt::format("{}, in %h{{...}}", inner.error().context));
-    op.inner = std::move(*inner);
+    TRY_ASSIGN(op.inner, compile_ops(token.text, token.position + kNestedFormatOffset, true));
   }
   out.push_back(std::move(op));
   return {};

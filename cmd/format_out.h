@@ -81,7 +81,9 @@ class OutputFormat {
     std::vector<Op> inner;
   };
 
-  [[nodiscard]] static Result<std::vector<Op>> compile_ops(std::string_view format, bool in_header);
+  [[nodiscard]] static Result<std::vector<Op>> compile_ops(std::string_view format,
+                                                           std::size_t first_position,
+                                                           bool in_header);
   [[nodiscard]] static Result<> compile_verb(const FormatToken& token, std::vector<Op>& out);
   [[nodiscard]] static Result<> compile_header_verb(const FormatToken& token, std::vector<Op>& out);
   [[nodiscard]] static Result<> compile_text(const FormatToken& token, Kind kind,

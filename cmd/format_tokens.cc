@@ -35,7 +35,7 @@ char counterpart(char opener) {
 tl::unexpected<Error> unclosed(std::string_view format, std::size_t position, char verb) {
   return fail(Errc::kUsage, fmt::format("format {}: the brace behind %{} at position {} is not "
                                         "closed",
-                                        quoted(format), verb, position));
+                                        in_quotes(format), verb, position));
 }
 
 /// The format within `%h{`: up to the brace that closes it. `%{` and `%}` are plain braces there.
@@ -66,9 +66,10 @@ Result<> take_modifier(std::string_view format, std::size_t& at, FormatToken& to
   if (at < format.size() && format[at] != '}') {
     const char opener = format[at];
     if (kOpeners.find(opener) == std::string_view::npos)
-      return fail(Errc::kUsage, fmt::format("format {}: unexpected {} in the modifier at position "
-                                            "{}",
-                                            quoted(format), quoted(format.substr(at, 1)), at + 1));
+      return fail(Errc::kUsage,
+                  fmt::format("format {}: unexpected {} in the modifier at position "
+                              "{}",
+                              in_quotes(format), in_quotes(format.substr(at, 1)), at + 1));
     const std::size_t first = at;
     while (at < format.size() && format[at] == opener)
       ++at;
@@ -84,9 +85,10 @@ Result<> take_modifier(std::string_view format, std::size_t& at, FormatToken& to
   return {};
 }
 
-Result<FormatToken> take_verb(std::string_view format, std::size_t& at) {
+Result<FormatToken> take_verb(std::string_view format, std::size_t first_position,
+                              std::size_t& at) {
   FormatToken token;
-  token.position = at + 1;
+  token.position = first_position + at;
   token.verb = format[at + 1];
   at += 2;
   if (at >= format.size() || format[at] != '{') return token;
@@ -217,10 +219,11 @@ void append_number(std::int64_t n, NumberFormat format, std::string& out) {
   }
 }
 
-Result<std::vector<FormatToken>> tokenize_format(std::string_view format) {
+Result<std::vector<FormatToken>> tokenize_format(std::string_view format,
+                                                 std::size_t first_position) {
   std::vector<FormatToken> out;
   std::string literal;
-  std::size_t literal_position = 1;
+  std::size_t literal_position = first_position;
   const auto flush = [&] {
     if (literal.empty()) return;
     FormatToken token;
@@ -229,7 +232,7 @@ Result<std::vector<FormatToken>> tokenize_format(std::string_view format) {
     out.push_back(std::move(token));
   };
   for (std::size_t at = 0; at < format.size();) {
-    if (literal.empty()) literal_position = at + 1;
+    if (literal.empty()) literal_position = first_position + at;
     const char c = format[at];
     if (c == '\\') {
       TRY(read_escape(format, at, literal));
@@ -238,13 +241,13 @@ Result<std::vector<FormatToken>> tokenize_format(std::string_view format) {
       ++at;
     } else if (at + 1 >= format.size()) {
       return fail(Errc::kUsage,
-                  fmt::format("format {} ends in a lone %; write %% for one", quoted(format)));
+                  fmt::format("format {} ends in a lone %; write %% for one", in_quotes(format)));
     } else if (const char next = format[at + 1]; next == '%' || next == '{' || next == '}') {
       literal += next;
       at += 2;
     } else {
       flush();
-      TRY_ASSIGN(FormatToken token, take_verb(format, at));
+      TRY_ASSIGN(FormatToken token, take_verb(format, first_position, at));
       out.push_back(std::move(token));
     }
   }

@@ -60,8 +60,12 @@ struct FormatToken {
   std::size_t position = 0;   ///< of the `%`
 };
 
-/// Splits `format`; neighbouring literals come as one token.
-[[nodiscard]] Result<std::vector<FormatToken>> tokenize_format(std::string_view format);
+/// Splits `format`; neighbouring literals come as one token. `first_position`: of its first byte,
+/// for a format within another.
+[[nodiscard]] Result<std::vector<FormatToken>> tokenize_format(std::string_view format,
+                                                               std::size_t first_position = 1);
+/// Where the format within `%h{...}` begins.
+inline constexpr std::size_t kNestedFormatOffset = 3;
 
 /// The error for a token: "format: WHAT at position N".
 [[nodiscard]] tl::unexpected<Error> format_error(const FormatToken& token, std::string_view what);

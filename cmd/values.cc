@@ -304,10 +304,10 @@ Result<> add_partitions(std::string_view item, std::string_view text,
   if (!first || !last || *first > *last || *last > std::numeric_limits<std::int32_t>::max())
     return fail(Errc::kUsage, fmt::format("partitions {}: {} is neither a number nor a range; "
                                           "accepted are lists like 0,2,4-7",
-                                          quoted(text), quoted(item)));
+                                          in_quotes(text), in_quotes(item)));
   if (static_cast<std::size_t>(*last - *first) >= kPartitionsMax - out.size())
     return fail(Errc::kUsage,
-                fmt::format("partitions {}: more than {}", quoted(text), kPartitionsMax));
+                fmt::format("partitions {}: more than {}", in_quotes(text), kPartitionsMax));
   for (std::int64_t p = *first; p <= *last; ++p)
     out.emplace_back(static_cast<std::int32_t>(p));
   return {};
@@ -320,7 +320,7 @@ Result<std::int64_t> parse_duration_ms(std::string_view text) {
   return fail(Errc::kUsage, fmt::format("{} is not a duration; accepted are 500ms, 30s, 5m, 6h, "
                                         "7d, 2w, sums like 1h30m, and ISO 8601 without years and "
                                         "months like PT6H",
-                                        quoted(text)));
+                                        in_quotes(text)));
 }
 
 Result<std::int64_t> parse_size_bytes(std::string_view text) {
@@ -339,25 +339,25 @@ Result<std::int64_t> parse_size_bytes(std::string_view text) {
   if (!n || __builtin_mul_overflow(*n, unit, &bytes))
     return fail(Errc::kUsage, fmt::format("{} is not a size; accepted are bytes like 4096, and "
                                           "64k, 10M, 1G, 1T in powers of 1024",
-                                          quoted(text)));
+                                          in_quotes(text)));
   return bytes;
 }
 
 Result<TimestampMs> parse_time(std::string_view text, TimestampMs now) {
   const std::optional<std::int64_t> ms = time_ms(text, now);
   if (ms && *ms >= 0) return TimestampMs(*ms);
-  if (ms) return fail(Errc::kUsage, fmt::format("time {} lies before 1970", quoted(text)));
+  if (ms) return fail(Errc::kUsage, fmt::format("time {} lies before 1970", in_quotes(text)));
   if (all_digits(text))
     return fail(Errc::kUsage,
                 fmt::format("time {} has {} digits; accepted are up to 10 for seconds and 13 for "
                             "milliseconds since 1970",
-                            quoted(text), text.size()));
+                            in_quotes(text), text.size()));
   return fail(Errc::kUsage,
               fmt::format("{} is not a time; accepted are seconds or milliseconds since 1970, "
                           "2026-01-31, 2026-01-31T12:00[:00[.000]] with Z, +05:30 or nothing for "
                           "local time, now, today, yesterday, and a duration like 6h for that "
                           "long ago",
-                          quoted(text)));
+                          in_quotes(text)));
 }
 
 Result<std::string> parse_delimiter(std::string_view text) {
@@ -385,7 +385,7 @@ Result<HeaderArgument> parse_header(std::string_view text) {
     return fail(Errc::kUsage, fmt::format("header {} has no name; accepted are NAME=VALUE, "
                                           "NAME:VALUE, NAME= for an empty and NAME for a null "
                                           "value",
-                                          quoted(text)));
+                                          in_quotes(text)));
   return out;
 }
 
