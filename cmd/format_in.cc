@@ -150,6 +150,9 @@ Result<std::vector<InputParser::Op>> InputParser::compile_ops(std::string_view f
     }
   }
   TRY(set_extents(ops, in_header));
+  if (!reads_anything(ops))
+    return fail(Errc::kUsage, in_header ? "format: what is within %h{...} reads nothing"
+                                        : "format reads nothing from the input");
   return ops;
 }
 
@@ -263,17 +266,27 @@ Result<InputParser::Op> InputParser::compile_headers(FormatToken token) {
   return op;
 }
 
+/// True when every record takes at least a byte of the input beside its literals. A constant length
+/// of nothing would make records out of nothing for ever.
+bool InputParser::reads_anything(const std::vector<Op>& ops) {
+  return std::any_of(ops.begin(), ops.end(), [&](const Op& op) {
+    if (op.kind == Kind::kNumber && op.fixed < 0) return true;
+    if (op.kind != Kind::kText) return false;
+    if (op.extent != Extent::kSized) return op.fixed != 0;
+    const Target length = op.target == Target::kKey ? Target::kKeyBytes : Target::kValueBytes;
+    return std::any_of(ops.begin(), ops.end(),
+                       [&](const Op& o) { return o.target == length && o.fixed != 0; });
+  });
+}
+
 /// Decides how each text ends, and refuses formats that could not be read.
 Result<> InputParser::set_extents(std::vector<Op>& ops, bool in_header) {
   const auto find_before = [&](std::size_t end, Target target) {
     return std::any_of(ops.begin(), ops.begin() + static_cast<std::ptrdiff_t>(end),
                        [&](const Op& op) { return op.target == target; });
   };
-  bool reads = false;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     Op& op = ops[i];
-    const bool constant_only = op.kind == Kind::kNumber && op.fixed >= 0;
-    reads = reads || (op.kind != Kind::kLiteral && !constant_only && op.fixed != 0);
     if (op.target != Target::kNone && find_before(i, op.target))
       return format_error(op.token, fmt::format("a second {}", name_of(op.verb)));
     const Target data = op.target == Target::kKeyBytes     ? Target::kKey
@@ -305,9 +318,7 @@ Result<> InputParser::set_extents(std::vector<Op>& ops, bool in_header) {
                                                 "it; it stands",
                                                 op.verb));
   }
-  if (reads) return {};
-  return fail(Errc::kUsage,
-              in_header ? "format: %h{...} reads nothing" : "format reads nothing from the input");
+  return {};
 }
 
 std::string_view InputParser::final_delimiter() const {

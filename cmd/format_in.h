@@ -96,6 +96,7 @@ class InputParser {
   [[nodiscard]] static Result<Op> compile_number(FormatToken token, Target target);
   [[nodiscard]] static Result<Op> compile_text(FormatToken token, Target target);
   [[nodiscard]] static Result<Op> compile_headers(FormatToken token);
+  [[nodiscard]] static bool reads_anything(const std::vector<Op>& ops);
   [[nodiscard]] static Result<> set_extents(std::vector<Op>& ops, bool in_header);
 
   /// These return false when more bytes are needed; `in.needed` then says how many.

@@ -12,18 +12,18 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+bool is_hex(char c) {
+  const char lower = static_cast<char>(c | 0x20);
+  return is_digit(c) || (lower >= 'a' && lower <= 'f');
+}
+
 /// The four hex digits of a backslash-u escape at `text[at]`, or -1.
 std::int32_t code_unit(std::string_view text, std::size_t at) {
   if (at + 4 > text.size()) return -1;
   std::int32_t n = 0;
   for (const char c : text.substr(at, 4)) {
-    const char lower = static_cast<char>(c | 0x20);
-    if (is_digit(c))
-      n = n * 16 + (c - '0');
-    else if (lower >= 'a' && lower <= 'f')
-      n = n * 16 + (lower - 'a' + 10);
-    else
-      return -1;
+    if (!is_hex(c)) return -1;
+    n = n * 16 + (is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
   }
   return n;
 }
@@ -129,15 +129,13 @@ class Checker {
         ++at_;
         continue;
       }
-      const char kind = at_ + 1 < text_.size() ? text_[at_ + 1] : '\0';
-      if (kind == 'u') {
-        if (code_unit(text_, at_ + 2) < 0) return false;
-        at_ += 6;
-      } else if (std::string_view("\"\\/bfnrt").find(kind) != std::string_view::npos) {
-        at_ += 2;
-      } else {
+      ++at_;
+      const char kind = peek();
+      if (kind == '\0' || std::string_view("\"\\/bfnrtu").find(kind) == std::string_view::npos)
         return false;
-      }
+      ++at_;
+      for (int digits_left = kind == 'u' ? 4 : 0; digits_left > 0; --digits_left, ++at_)
+        if (!is_hex(peek())) return false;
     }
     return false;
   }
@@ -193,8 +191,10 @@ std::optional<std::size_t> lone_surrogate_position(std::string_view text) {
     std::size_t end = at + 6;
     if (first >= 0xdc00 && first <= 0xdfff) return at;
     if (first >= 0xd800 && first <= 0xdbff) {
-      const bool escape = end + 1 < text.size() && text[end] == '\\' && text[end + 1] == 'u';
-      const std::int32_t second = escape ? code_unit(text, end + 2) : -1;
+      const std::string_view other = text.substr(end, 6);
+      if (std::string_view("\\u").substr(0, other.size()) != other.substr(0, 2)) return at;
+      if (other.size() < 6) return std::nullopt;  // cut off, not wrong
+      const std::int32_t second = code_unit(other, 2);
       if (second < 0xdc00 || second > 0xdfff) return at;
       end += 6;
     }

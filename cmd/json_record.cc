@@ -161,6 +161,11 @@ Result<std::optional<std::int64_t>> integer(dom::element in, std::string_view fi
   return n;
 }
 
+tl::unexpected<Error> lone_surrogate(std::size_t at) {
+  return fail(Errc::kInvalid,
+              fmt::format("not a JSON record: half of a surrogate pair at byte {}", at + 1));
+}
+
 /// simdjson says what, json_error_position where.
 tl::unexpected<Error> not_json(std::string_view line, simdjson::error_code code) {
   if (line.find_first_not_of(" \t\r\n") == std::string_view::npos)
@@ -172,6 +177,7 @@ tl::unexpected<Error> not_json(std::string_view line, simdjson::error_code code)
     return fail(Errc::kInvalid,
                 fmt::format("not a JSON record: {}", simdjson::error_message(code)));
   if (*at >= line.size()) return fail(Errc::kInvalid, "not a JSON record: the line ends too early");
+  if (at == lone_surrogate_position(line)) return lone_surrogate(*at);
   return fail(Errc::kInvalid, fmt::format("not a JSON record: error at byte {}", *at + 1));
 }
 
@@ -205,10 +211,9 @@ Result<> JsonRecordParser::parse(std::string_view line, ParsedRecord& out) {
   if (const simdjson::error_code code = impl_->parser.parse(line.data(), line.size()).get(root);
       code != simdjson::SUCCESS)
     return not_json(line, code);
-  // simdjson takes half of a surrogate pair, which no UTF-8 can hold.
+  // simdjson takes some halves of surrogate pairs, which no UTF-8 can hold.
   if (const std::optional<std::size_t> at = lone_surrogate_position(line))
-    return fail(Errc::kInvalid,
-                fmt::format("not a JSON record: half of a surrogate pair at byte {}", *at + 1));
+    return lone_surrogate(*at);
   dom::object object;
   if (root.get(object) != simdjson::SUCCESS)
     return fail(Errc::kInvalid, "not a JSON record: the line is JSON, but no object");

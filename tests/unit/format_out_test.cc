@@ -11,6 +11,7 @@ namespace spool {
 namespace {
 
 using namespace std::string_literals;
+using namespace std::string_view_literals;
 
 class OutputFormatTest : public ::testing::Test {
  protected:
