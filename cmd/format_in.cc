@@ -377,9 +377,13 @@ Result<bool> InputParser::read_ops(const std::vector<Op>& ops, bool in_header, I
 Result<bool> InputParser::read_literal(const Op& op, bool last, Input& in) {
   if (last && in.eof && in.left() == 0) return true;
   const std::string_view there = in.buffer.substr(in.at, op.text.size());
-  if (!std::string_view(op.text).starts_with(there))
-    return misfit(in.at,
-                  fmt::format("expected {}, found {}", in_quotes(op.text), in_quotes(there)));
+  const auto differs = std::mismatch(there.begin(), there.end(), op.text.begin()).first;
+  if (differs != there.end()) {
+    // Up to the first byte that differs: what follows may not have come yet.
+    const auto shown = static_cast<std::size_t>(differs - there.begin()) + 1;
+    return misfit(in.at, fmt::format("expected {}, found {}", in_quotes(op.text),
+                                     in_quotes(there.substr(0, shown))));
+  }
   if (there.size() < op.text.size()) return in.more(in.at + op.text.size(), "delimiter");
   in.at += op.text.size();
   return true;

@@ -291,5 +291,49 @@ TEST(InputParser, WhatTheOutputFormatPrintsComesBack) {
   }
 }
 
+TEST(InputParser, RandomFormatsOverRandomInputNeverStickOrDependOnTheStep) {
+  static const std::vector<std::string> kPieces{"%v",
+                                                "%k",
+                                                "%t",
+                                                "%V",
+                                                "%K{big16}",
+                                                "%V{byte}",
+                                                "%V{2}",
+                                                "%p",
+                                                "%d{hex8}",
+                                                "%H{byte}",
+                                                "%H",
+                                                "%h{%k=%v,}",
+                                                "%h{%K{byte}%k%V{1}%v}",
+                                                "%v{hex}",
+                                                "%k{base64}",
+                                                "%v{1}",
+                                                " ",
+                                                ",",
+                                                "ab",
+                                                "\\n",
+                                                "%e{bool}",
+                                                "%y{little16}",
+                                                "%k{0}",
+                                                "%V{0}"};
+  static const std::string kBytes = "a b,=\n\0\1\2-109ftrue6b"s;
+  std::mt19937 random(11);
+  int compiled = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string format;
+    for (auto n = 1 + random() % 6; n > 0; --n)
+      format += kPieces[random() % kPieces.size()];
+    if (refusal(format) != "accepted") continue;
+    ++compiled;
+    std::string input;
+    for (auto n = random() % 40; n > 0; --n)
+      input += kBytes[random() % kBytes.size()];
+    const std::string whole = read(format, input);
+    EXPECT_EQ(whole.find("STUCK"), std::string::npos) << format;
+    EXPECT_EQ(whole.find("BAD STEP"), std::string::npos) << format;
+  }
+  EXPECT_GT(compiled, 1000);
+}
+
 }  // namespace
 }  // namespace spool
