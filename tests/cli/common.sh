@@ -22,6 +22,7 @@ D=$T/log
 pids=
 status=0
 pid=
+mounted=
 
 cleanup() {
 	code=$?
@@ -35,6 +36,9 @@ cleanup() {
 		show
 	fi
 	cd /
+	if [ -n "$mounted" ]; then
+		umount -l "$mounted"
+	fi
 	chmod -R u+rwX "$T" 2>/dev/null
 	rm -rf "$T"
 	exit "$code"
@@ -134,9 +138,9 @@ records() {
 now_ms() {
 	date +%s%3N
 }
-# bg CMD..: runs it in the background with the caller's stdin; its process id is $pid. It is killed
+# start CMD..: runs it in the background with the caller's stdin; its process id is $pid. It is killed
 # at the end of the test. CMD must be a program, so that $pid is the program's own.
-bg() {
+start() {
 	exec 9<&0
 	"$@" <&9 9<&- &
 	pid=$!

@@ -24,7 +24,7 @@ for name in $list; do
 	*bash*) shell=bash ;;
 	esac
 	check "$shell" -n "$name"
-	check shellcheck -x -s "$shell" "$name"
+	check shellcheck -x -P SCRIPTDIR -s "$shell" "$name"
 done
 for name in $(files 'completions/*'); do
 	case $name in
