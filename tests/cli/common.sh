@@ -2,6 +2,7 @@
 #   $T       a fresh directory, the working directory, removed at the end whatever happens
 #   $D       $T/log, an empty directory that spool uses by default (SPOOL_DIR)
 #   spool    the program under test, from $SPOOL, in PATH
+#   $script  the path of the script itself
 # and the helpers below. A script fails at the first command that fails (set -e), a skipped test
 # says why. Nothing of the caller's home or settings is seen.
 # shellcheck shell=sh
@@ -17,6 +18,10 @@ esac
 	exit 1
 }
 
+case $0 in
+/*) script=$0 ;;
+*) script=$PWD/$0 ;;
+esac
 T=$(mktemp -d "${TMPDIR:-/tmp}/spool-test.XXXXXX")
 D=$T/log
 pids=
@@ -107,9 +112,9 @@ expect_eq() {
 }
 # expect_file FILE 'TEXT': exactly these bytes; escapes as in printf %b.
 expect_file() {
-	printf %b "$2" >"$T/want"
-	if ! cmp -s "$T/want" "$1"; then
-		diff -a "$T/want" "$1" || true
+	printf %b "$2" >"$T/.want"
+	if ! cmp -s "$T/.want" "$1"; then
+		diff -a "$T/.want" "$1" || true
 		fail "$1 differs from what is wanted (<)"
 	fi
 }

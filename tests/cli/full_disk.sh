@@ -9,7 +9,7 @@ if [ "${SPOOL_TEST_UNSHARED-}" != 1 ]; then
 	# In a mount namespace of its own, so that the mount is gone with the process.
 	unshare --mount true 2>"$T/why" || skip "no mount namespace: $(cat "$T/why")"
 	status=0
-	SPOOL_TEST_UNSHARED=1 unshare --mount --propagation private sh "$0" || status=$?
+	SPOOL_TEST_UNSHARED=1 unshare --mount --propagation private sh "$script" || status=$?
 	exit "$status"
 fi
 mount -t tmpfs -o size=16m spool-test "$D" 2>"$T/why" || skip "no tmpfs: $(cat "$T/why")"
