@@ -6,13 +6,13 @@
 # refused CMD..: status 2, nothing printed, no input taken, nothing written.
 refused() {
 	find "$D" | sort >before
+	echo 0 >code
 	printf 'x\ny\n' >refused.in
 	(
 		"$@" >"$T/out" 2>"$T/err" || echo $? >"$T/code"
 		cat >"$T/left"
 	) <refused.in
 	status=$(cat code)
-	rm -f code
 	[ "$status" -eq 2 ] || fail "status $status instead of 2: $*"
 	expect_out ''
 	expect_err_has 'spool: '
