@@ -18,6 +18,7 @@ esac
 	exit 1
 }
 
+# shellcheck disable=SC2034  # for the scripts
 case $0 in
 /*) script=$0 ;;
 *) script=$PWD/$0 ;;
