@@ -1,3 +1,5 @@
-int main() {
-  return 0;
+#include "commands.h"
+
+int main(int argc, char** argv) {
+  return spool::run_program(argc, argv);
 }

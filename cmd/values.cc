@@ -305,9 +305,9 @@ Result<> add_partitions(std::string_view item, std::string_view text,
     return fail(Errc::kUsage, fmt::format("partitions {}: {} is neither a number nor a range; "
                                           "accepted are lists like 0,2,4-7",
                                           in_quotes(text), in_quotes(item)));
-  if (static_cast<std::size_t>(*last - *first) >= kPartitionsMax - out.size())
+  if (static_cast<std::size_t>(*last - *first) >= kPartitionListMax - out.size())
     return fail(Errc::kUsage,
-                fmt::format("partitions {}: more than {}", in_quotes(text), kPartitionsMax));
+                fmt::format("partitions {}: more than {}", in_quotes(text), kPartitionListMax));
   for (std::int64_t p = *first; p <= *last; ++p)
     out.emplace_back(static_cast<std::int32_t>(p));
   return {};

@@ -39,9 +39,9 @@ namespace spool {
 /// is the option's affair.
 [[nodiscard]] Result<std::string> parse_delimiter(std::string_view text);
 
-/// `0,2,4-7`: ascending, without duplicates. At most kPartitionsMax.
+/// `0,2,4-7`: ascending, without duplicates. At most kPartitionListMax.
 [[nodiscard]] Result<std::vector<PartitionId>> parse_partitions(std::string_view text);
-inline constexpr std::size_t kPartitionsMax = 1'000'000;
+inline constexpr std::size_t kPartitionListMax = 1'000'000;
 
 struct HeaderArgument {
   std::string name;

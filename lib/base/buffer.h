@@ -64,6 +64,8 @@ class Buffer {
     if (size > size_) make_room(size - size_);
     size_ = size;
   }
+  /// Sets the size by the end, within the capacity.
+  void set_end(const std::byte* end) { size_ = static_cast<std::size_t>(end - data_.get()); }
   void append(Bytes more) {
     make_room(more.size());
     if (!more.empty()) std::memcpy(end(), more.data(), more.size());

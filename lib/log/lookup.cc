@@ -83,7 +83,8 @@ Result<Offset> older_below(const LogEnv& env, const PartitionPlace& place, Offse
 Result<std::optional<Offset>> first_in_batch(const BatchView& batch, Offset from, TimestampMs time,
                                              Decompressor& decompressor,
                                              std::vector<std::byte>& scratch) {
-  TRY_ASSIGN(RecordIterator records, open_records(batch, decompressor, kDecompressedBytesMax, scratch));
+  TRY_ASSIGN(RecordIterator records,
+             open_records(batch, decompressor, kDecompressedBytesMax, scratch));
   while (const RecordView* r = records.next())
     if (r->offset >= from && r->timestamp >= time) return std::optional(r->offset);
   return std::optional<Offset>();
@@ -195,7 +196,8 @@ Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset 
       TRY_ASSIGN(const auto verdict, filter.judge(batch.header));
       if (verdict != TransactionFilter::Verdict::kDeliver) continue;
     }
-    TRY_ASSIGN(RecordIterator records, open_records(batch, decompressor, kDecompressedBytesMax, scratch));
+    TRY_ASSIGN(RecordIterator records,
+               open_records(batch, decompressor, kDecompressedBytesMax, scratch));
     while (const RecordView* r = records.next())
       if (r->offset >= from && r->offset < to)
         newest.offer({r->timestamp, place.partition, r->offset});

@@ -64,6 +64,40 @@ void BatchBuilder::add_value(TimestampMs timestamp, std::string_view value) {
   ++count_;
 }
 
+BatchBuilder::Taken BatchBuilder::add_delimited(TimestampMs timestamp, std::string_view text,
+                                                char delimiter, std::size_t piece_max,
+                                                std::size_t bytes_limit) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const std::int32_t count_before = count_;
+  while (at < end && buffer_.size() < bytes_limit) {
+    const auto* stop =
+        static_cast<const char*>(std::memchr(at, delimiter, static_cast<std::size_t>(end - at)));
+    if (stop == nullptr) break;
+    const auto size = static_cast<std::size_t>(stop - at);
+    if (size > piece_max) break;
+    note_time(timestamp);
+    const std::int64_t time_delta = timestamp - base_timestamp_;
+    const auto value_size = static_cast<std::int64_t>(size);
+    const std::size_t length =
+        3 + varint_size(time_delta) + varint_size(count_) + varint_size(value_size) + size;
+    buffer_.make_room(kVarintBytesMax + length);
+    std::byte* p = put_varint(buffer_.end(), static_cast<std::int64_t>(length));
+    *p++ = std::byte{0};
+    p = put_varint(p, time_delta);
+    p = put_varint(p, count_);
+    *p++ = std::byte{1};  // -1: no key
+    p = put_varint(p, value_size);
+    std::memcpy(p, at, size);
+    p += size;
+    *p++ = std::byte{0};
+    buffer_.set_end(p);
+    ++count_;
+    at = stop + 1;
+  }
+  return {static_cast<std::size_t>(at - text.data()), count_ - count_before};
+}
+
 void BatchBuilder::add(TimestampMs timestamp, std::optional<std::string_view> key,
                        std::optional<std::string_view> value, std::span<const HeaderView> headers) {
   note_time(timestamp);

@@ -34,6 +34,16 @@ class BatchBuilder {
   /// The common case of `add`: a value, no key, no headers.
   void add_value(TimestampMs timestamp, std::string_view value);
 
+  struct Taken {
+    std::size_t bytes = 0;  ///< of the text, delimiters included
+    std::int32_t records = 0;
+  };
+  /// Adds the pieces of `text` that end in `delimiter`, each as add_value() does, until the batch
+  /// has `bytes_limit`, a piece is longer than `piece_max`, or no delimiter is left. The fast way
+  /// for plain lines.
+  Taken add_delimited(TimestampMs timestamp, std::string_view text, char delimiter,
+                      std::size_t piece_max, std::size_t bytes_limit);
+
   /// Writes header and CRC and, with a codec, replaces the block by its compressed form. The result
   /// is borrowed and stays until reset().
   [[nodiscard]] Result<MutableBytes> seal(Codec codec, Compressor* compressor);

@@ -1,0 +1,379 @@
+#include "batcher.h"
+
+#include <algorithm>
+#include <set>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+namespace spool {
+
+namespace {
+
+/// Batches that wait for the appender; enough to keep it busy, little enough to stay in the caches.
+constexpr std::size_t kQueuedBytesMax = std::size_t{1} << 20;
+/// Open batches of all partitions together.
+constexpr std::size_t kOpenBytesMax = std::size_t{8} << 20;
+/// A record above this goes through alone: its memory is there twice, and not more often.
+constexpr std::size_t kLargeRecord = std::size_t{1} << 20;
+/// Without reports nobody waits for a sync before the input pauses; this bounds what the last one
+/// has to do.
+constexpr std::size_t kUnsyncedBytesMax = std::size_t{32} << 20;
+constexpr std::size_t kSpareBuilders = 6;
+/// Lengths and deltas of a record without headers.
+constexpr std::size_t kRecordOverheadMax = 36;
+
+}  // namespace
+
+Batcher::Batcher(Store& store, TopicInfo topic, Options options)
+    : store_(store), topic_(std::move(topic)), options_(std::move(options)) {
+  partitions_.resize(static_cast<std::size_t>(topic_.partitions.back().value()) + 1);
+  if (options_.codec != Codec::kNone) compressor_.emplace(options_.codec, options_.level);
+  wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  CHECK(wake_fd_ >= 0);
+  append_thread_ = std::thread([this] { append_loop(); });
+  sync_thread_ = std::thread([this] { sync_loop(); });
+}
+
+Batcher::~Batcher() {
+  {
+    const std::lock_guard guard(mutex_);
+    stop_ = true;
+    to_append_.clear();
+  }
+  changed_.notify_all();
+  if (append_thread_.joinable()) append_thread_.join();
+  if (sync_thread_.joinable()) sync_thread_.join();
+  ::close(wake_fd_);
+}
+
+Batcher::Partition& Batcher::partition(PartitionId id) {
+  Partition& p = partitions_[static_cast<std::size_t>(id.value())];
+  if (!p.appender) p.appender = std::make_unique<Appender>(store_.env(), store_.place(topic_, id));
+  return p;
+}
+
+Result<void> Batcher::open(PartitionId id) {
+  return partition(id).appender->open();
+}
+
+std::unique_ptr<BatchBuilder> Batcher::spare_builder() {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!spare_.empty()) {
+      auto builder = std::move(spare_.back());
+      spare_.pop_back();
+      return builder;
+    }
+  }
+  return std::make_unique<BatchBuilder>();
+}
+
+/// Sees that the partition's open batch can take a record of `bytes`.
+bool Batcher::make_room(PartitionId id, Partition& p, std::size_t bytes) {
+  const std::size_t limit = std::min(options_.batch_bytes_max, 2 * options_.batch_bytes);
+  if (p.builder && !p.builder->empty() && p.builder->size() + bytes + kRecordOverheadMax > limit)
+    if (!send(id, p)) return false;
+  if (bytes > kLargeRecord) {
+    if (!send_all()) return false;
+    drain();
+  }
+  if (!p.builder) p.builder = spare_builder();
+  return true;
+}
+
+std::optional<BatchBuilder::Taken> Batcher::add_delimited(PartitionId id, TimestampMs timestamp,
+                                                          std::string_view text, char delimiter,
+                                                          std::size_t piece_max) {
+  Partition& p = partition(id);
+  if (!make_room(id, p, 0)) return std::nullopt;
+  const std::size_t before = p.builder->size();
+  // Large pieces take the careful way, which keeps memory in bounds.
+  const auto taken = p.builder->add_delimited(
+      timestamp, text, delimiter, std::min(piece_max, piece_limit()),
+      options_.fsync == Fsync::kRecord ? before + 1 : options_.batch_bytes);
+  if (taken.records > 0 && !added(id, p, before, taken.records)) return std::nullopt;
+  return taken;
+}
+
+std::size_t Batcher::piece_limit() const {
+  const std::size_t limit = std::min(options_.batch_bytes_max, 2 * options_.batch_bytes);
+  return limit > options_.batch_bytes + kRecordOverheadMax
+             ? limit - options_.batch_bytes - kRecordOverheadMax
+             : 0;
+}
+
+bool Batcher::add(PartitionId id, TimestampMs timestamp, std::optional<std::string_view> key,
+                  std::optional<std::string_view> value, std::span<const HeaderView> headers) {
+  Partition& p = partition(id);
+  std::size_t bytes = (key ? key->size() : 0) + (value ? value->size() : 0);
+  for (const HeaderView& h : headers)
+    bytes += h.name.size() + (h.value ? h.value->size() : 0);
+  if (!make_room(id, p, bytes)) return false;
+  const std::size_t before = p.builder->size();
+  p.builder->add(timestamp, key, value, headers);
+  return added(id, p, before, 1);
+}
+
+bool Batcher::added(PartitionId id, Partition& p, std::size_t before, std::int32_t records) {
+  added_ += records;
+  open_records_ += records;
+  open_bytes_ += p.builder->size() - before;
+  if (options_.report) {
+    if (runs_.empty() || runs_.back().partition != id) runs_.push_back({id, 0});
+    runs_.back().count += records;
+  }
+  if (options_.fsync == Fsync::kRecord || p.builder->size() >= options_.batch_bytes)
+    return send(id, p);
+  if (open_bytes_ > kOpenBytesMax) return send_all();
+  return true;
+}
+
+/// Hands the open batch of a partition to the appender, when that has taken enough of what it was
+/// handed before.
+bool Batcher::send(PartitionId id, Partition& p) {
+  if (!p.builder || p.builder->empty()) return true;
+  Batch batch;
+  batch.partition = id;
+  batch.appender = p.appender.get();
+  batch.builder = std::move(p.builder);
+  batch.bytes = batch.builder->size();
+  batch.count = batch.builder->count();
+  batch.runs = std::move(runs_);
+  runs_.clear();
+  open_records_ -= batch.count;
+  open_bytes_ -= std::min(open_bytes_, batch.bytes);
+  batch_done_ = true;
+  std::unique_lock guard(mutex_);
+  changed_.wait(guard, [&] {
+    return error_ || queued_bytes_ == 0 || queued_bytes_ + batch.bytes <= kQueuedBytesMax;
+  });
+  if (error_) return false;
+  queued_bytes_ += batch.bytes;
+  hurry_ = false;
+  to_append_.push_back(std::move(batch));
+  guard.unlock();
+  changed_.notify_all();
+  return true;
+}
+
+bool Batcher::send_all() {
+  for (std::size_t i = 0; open_records_ > 0 && i < partitions_.size(); ++i)
+    if (!send(PartitionId(static_cast<std::int32_t>(i)), partitions_[i])) return false;
+  open_bytes_ = 0;
+  return true;
+}
+
+/// Waits until nothing is on its way to the log.
+void Batcher::drain() {
+  std::unique_lock guard(mutex_);
+  changed_.wait(guard, [&] { return error_ || queued_bytes_ == 0; });
+}
+
+bool Batcher::flush_if_idle() {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!error_ && (appending_ || !to_append_.empty())) return false;
+  }
+  (void)send_all();  // a failure is finish()'s to tell
+  {
+    const std::lock_guard guard(mutex_);
+    hurry_ = true;
+  }
+  changed_.notify_all();
+  return true;
+}
+
+void Batcher::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = ::write(wake_fd_, &one, sizeof one);
+}
+
+void Batcher::clear_wake() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t n = ::read(wake_fd_, &count, sizeof count);
+}
+
+bool Batcher::failed() {
+  const std::lock_guard guard(mutex_);
+  return error_.has_value();
+}
+
+std::int64_t Batcher::acknowledged() {
+  const std::lock_guard guard(mutex_);
+  return acknowledged_;
+}
+
+void Batcher::fail_with(const Error& error) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!error_) error_ = error;
+    to_append_.clear();
+    queued_bytes_ = 0;
+  }
+  changed_.notify_all();
+  wake();
+}
+
+void Batcher::recycle(std::unique_ptr<BatchBuilder> builder) {
+  builder->reset();
+  builder->shrink(2 * options_.batch_bytes);
+  const std::lock_guard guard(mutex_);
+  if (spare_.size() < kSpareBuilders) spare_.push_back(std::move(builder));
+}
+
+Result<void> Batcher::append_one(Batch& batch) {
+  TRY_ASSIGN(const MutableBytes sealed,
+             batch.builder->seal(options_.codec, compressor_ ? &*compressor_ : nullptr));
+  TRY_ASSIGN(const Appender::Appended at, batch.appender->append(sealed));
+  batch.base = at.base;
+  if (options_.fsync == Fsync::kRecord) TRY(batch.appender->sync());
+  if (!options_.report_contents) recycle(std::move(batch.builder));
+  return {};
+}
+
+void Batcher::append_loop() {
+  for (;;) {
+    Batch batch;
+    {
+      std::unique_lock guard(mutex_);
+      changed_.wait(guard, [&] { return stop_ || !to_append_.empty(); });
+      if (to_append_.empty()) break;
+      batch = std::move(to_append_.front());
+      to_append_.pop_front();
+      appending_ = true;
+    }
+    const auto done = append_one(batch);
+    if (!done) fail_with(done.error());
+    bool idle = false;
+    {
+      const std::lock_guard guard(mutex_);
+      appending_ = false;
+      if (done) {
+        queued_bytes_ -= std::min(queued_bytes_, batch.bytes);
+        unsynced_bytes_ += batch.bytes;
+        to_sync_.push_back(std::move(batch));
+      }
+      idle = to_append_.empty();
+    }
+    changed_.notify_all();
+    if (idle) wake();
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    append_done_ = true;
+  }
+  changed_.notify_all();
+}
+
+/// Needs mutex_.
+bool Batcher::sync_wanted() const {
+  if (to_sync_.empty()) return false;
+  return options_.report || options_.fsync != Fsync::kBatch || append_done_ ||
+         unsynced_bytes_ > kUnsyncedBytesMax || (hurry_ && !appending_ && to_append_.empty());
+}
+
+Result<void> Batcher::sync_all(const std::vector<Batch>& batches) {
+  if (options_.fsync != Fsync::kBatch) return {};
+  std::set<Appender*> appenders;
+  for (const Batch& b : batches)
+    appenders.insert(b.appender);
+  for (Appender* a : appenders)
+    TRY(a->sync());
+  return {};
+}
+
+void Batcher::sync_loop() {
+  for (;;) {
+    std::vector<Batch> batches;
+    {
+      std::unique_lock guard(mutex_);
+      changed_.wait(guard, [&] { return sync_wanted() || append_done_; });
+      if (to_sync_.empty()) break;
+      batches.swap(to_sync_);
+      unsynced_bytes_ = 0;
+    }
+    if (const auto synced = sync_all(batches); !synced) {
+      fail_with(synced.error());
+      continue;
+    }
+    acknowledge(std::move(batches));
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    sync_done_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Batcher::acknowledge(std::vector<Batch> batches) {
+  {
+    const std::lock_guard guard(mutex_);
+    for (const Batch& b : batches)
+      acknowledged_ += b.count;
+  }
+  if (!options_.report) return;
+  for (Batch& b : batches) {
+    to_report_.insert(to_report_.end(), b.runs.begin(), b.runs.end());
+    unreported_[b.partition].batches.push_back(std::move(b));
+  }
+  report();
+}
+
+/// Reports what is stored, as far as the order of the input allows.
+void Batcher::report() {
+  while (!to_report_.empty()) {
+    Run& run = to_report_.front();
+    const std::int64_t reported = report_some(run, unreported_[run.partition]);
+    run.count -= reported;
+    if (run.count > 0) break;  // the rest is not stored yet
+    to_report_.pop_front();
+  }
+  options_.on_stored(nullptr);
+}
+
+std::int64_t Batcher::report_some(const Run& run, Unreported& u) {
+  std::int64_t reported = 0;
+  while (reported < run.count && !u.batches.empty()) {
+    Batch& batch = u.batches.front();
+    StoredRecord stored{run.partition, nullptr, batch.base + u.done_in_front};
+    if (options_.report_contents) {
+      if (!u.records) u.records = batch.builder->records(batch.base);
+      stored.record = u.records->next();
+      CHECK(stored.record != nullptr);
+    }
+    options_.on_stored(&stored);
+    ++reported;
+    if (++u.done_in_front < batch.count) continue;
+    u.done_in_front = 0;
+    u.records.reset();
+    if (batch.builder) recycle(std::move(batch.builder));
+    u.batches.pop_front();
+  }
+  return reported;
+}
+
+Result<void> Batcher::finish(std::optional<std::int64_t> give_up_ms) {
+  (void)send_all();  // when it fails, error_ is set
+  std::unique_lock guard(mutex_);
+  stop_ = true;
+  hurry_ = true;
+  changed_.notify_all();
+  const auto done = [&] { return sync_done_; };
+  if (give_up_ms) {
+    if (!changed_.wait_for(guard, std::chrono::milliseconds(*give_up_ms), done))
+      return fail(Errc::kTimeout, "storing takes no end");
+  } else {
+    changed_.wait(guard, done);
+  }
+  guard.unlock();
+  append_thread_.join();
+  sync_thread_.join();
+  if (error_) return fail(*error_);
+  for (Partition& p : partitions_)
+    if (p.appender) TRY(p.appender->close());
+  return {};
+}
+
+}  // namespace spool

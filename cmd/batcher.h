@@ -1,0 +1,179 @@
+#pragma once
+/// Records into batches, batches into partitions: building (the caller's thread), appending with
+/// compression (one thread) and syncing with reports (one thread) go on side by side, each queue
+/// bounded.
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "log/appender.h"
+#include "record/builder.h"
+#include "store/store.h"
+
+namespace spool {
+
+enum class Fsync : std::uint8_t {
+  kNever,   ///< acknowledged when written
+  kBatch,   ///< acknowledged when on disk; syncs are shared
+  kRecord,  ///< each record on disk before the next one
+};
+
+/// A stored record, for the report.
+struct StoredRecord {
+  PartitionId partition;
+  const RecordView* record = nullptr;  ///< set only when contents were asked for
+  Offset offset;
+};
+
+/// All calls are for one thread, that of the input. What was added in order to one partition is
+/// stored in that order; reports come in the order of all adds.
+class Batcher {
+ public:
+  struct Options {
+    Codec codec = Codec::kNone;
+    std::optional<int> level;
+    std::size_t batch_bytes = kBatchBytesDefault;  ///< a batch is sent when it has so many
+    std::size_t batch_bytes_max = SIZE_MAX;        ///< and never has more, but for a single record
+    Fsync fsync = Fsync::kBatch;
+    bool report = false;
+    bool report_contents = false;  ///< reports get the record itself
+    /// Called on the sync thread, for each stored record in input order, and with nullptr when
+    /// there are no more for now.
+    std::function<void(const StoredRecord*)> on_stored;
+  };
+  static constexpr std::size_t kBatchBytesDefault = std::size_t{256} << 10;
+
+  Batcher(Store& store, TopicInfo topic, Options options);
+  ~Batcher();
+  Batcher(const Batcher&) = delete;
+  Batcher& operator=(const Batcher&) = delete;
+
+  /// Opens the partition, so that what is wrong with it is said before input is read.
+  [[nodiscard]] Result<void> open(PartitionId partition);
+
+  /// Adds a record; waits when too much is under way. False when the pipeline has failed: finish()
+  /// says why.
+  [[nodiscard]] bool add(PartitionId partition, TimestampMs timestamp,
+                         std::optional<std::string_view> key, std::optional<std::string_view> value,
+                         std::span<const HeaderView> headers);
+  /// Adds the delimited pieces at the front of `text` that fit into one batch, as
+  /// BatchBuilder::add_delimited does; nullopt when the pipeline has failed.
+  [[nodiscard]] std::optional<BatchBuilder::Taken> add_delimited(PartitionId partition,
+                                                                 TimestampMs timestamp,
+                                                                 std::string_view text,
+                                                                 char delimiter,
+                                                                 std::size_t piece_max);
+  /// Whether the last add filled a batch: time for another sticky partition. Resets.
+  [[nodiscard]] bool take_batch_done() { return std::exchange(batch_done_, false); }
+
+  [[nodiscard]] bool has_open_records() const { return open_records_ > 0; }
+  /// Sends what is open on its way if the appender has nothing else to do; false when it is busy:
+  /// wake_fd() becomes readable when it is not.
+  [[nodiscard]] bool flush_if_idle();
+  /// Readable when the appender became idle, something failed, or wake() was called.
+  [[nodiscard]] int wake_fd() const { return wake_fd_; }
+  void clear_wake();
+  /// From any thread.
+  void wake();
+  [[nodiscard]] bool failed();
+
+  /// Stores and acknowledges all that was added, as --fsync says. The first error otherwise. Gives
+  /// up after `give_up_ms` of it taking no end, if set.
+  [[nodiscard]] Result<void> finish(std::optional<std::int64_t> give_up_ms);
+
+  [[nodiscard]] std::int64_t added() const { return added_; }
+  /// Records stored as --fsync says.
+  [[nodiscard]] std::int64_t acknowledged();
+
+ private:
+  struct Partition {
+    std::unique_ptr<Appender> appender;
+    std::unique_ptr<BatchBuilder> builder;  ///< the open batch, or none
+  };
+  /// A run of records for one partition, in input order.
+  struct Run {
+    PartitionId partition;
+    std::int64_t count = 0;
+  };
+  struct Batch {
+    PartitionId partition;
+    Appender* appender = nullptr;
+    std::unique_ptr<BatchBuilder> builder;
+    std::size_t bytes = 0;
+    std::int32_t count = 0;
+    Offset base;
+    std::vector<Run> runs;  ///< of the input since the batch before
+  };
+  /// Stored records of one partition that were not reported yet.
+  struct Unreported {
+    std::deque<Batch> batches;
+    std::int64_t done_in_front = 0;
+    std::optional<RecordIterator> records;
+  };
+
+  [[nodiscard]] Partition& partition(PartitionId id);
+  [[nodiscard]] std::unique_ptr<BatchBuilder> spare_builder();
+  [[nodiscard]] std::size_t piece_limit() const;
+  [[nodiscard]] bool make_room(PartitionId id, Partition& p, std::size_t bytes);
+  [[nodiscard]] bool added(PartitionId id, Partition& p, std::size_t before, std::int32_t records);
+  [[nodiscard]] bool send(PartitionId id, Partition& p);
+  [[nodiscard]] bool send_all();
+  void drain();
+  void append_loop();
+  void sync_loop();
+  [[nodiscard]] Result<void> append_one(Batch& batch);
+  [[nodiscard]] Result<void> sync_all(const std::vector<Batch>& batches);
+  void acknowledge(std::vector<Batch> batches);
+  void report();
+  [[nodiscard]] std::int64_t report_some(const Run& run, Unreported& u);
+  void fail_with(const Error& error);
+  [[nodiscard]] bool sync_wanted() const;
+  void recycle(std::unique_ptr<BatchBuilder> builder);
+
+  Store& store_;
+  const TopicInfo topic_;
+  const Options options_;
+  std::vector<Partition> partitions_;  ///< by number
+  std::vector<Run> runs_;
+  std::int64_t added_ = 0;
+  std::int64_t open_records_ = 0;
+  std::size_t open_bytes_ = 0;
+  bool batch_done_ = false;
+  int wake_fd_ = -1;
+
+  std::mutex mutex_;  ///< guards all below
+  std::condition_variable changed_;
+  std::deque<Batch> to_append_;
+  std::size_t queued_bytes_ = 0;  ///< of to_append_ and of the batch being appended
+  std::vector<Batch> to_sync_;
+  std::vector<std::unique_ptr<BatchBuilder>> spare_;
+  bool appending_ = false;
+  bool stop_ = false;
+  bool append_done_ = false;
+  bool sync_done_ = false;
+  bool hurry_ = false;  ///< the input pauses or has ended: sync what is appended
+  std::size_t unsynced_bytes_ = 0;
+  std::int64_t acknowledged_ = 0;
+  std::optional<Error> error_;
+
+  // The sync thread's own.
+  std::deque<Run> to_report_;
+  std::map<PartitionId, Unreported> unreported_;
+
+  std::optional<Compressor> compressor_;
+  std::thread append_thread_;
+  std::thread sync_thread_;
+};
+
+}  // namespace spool

@@ -1,0 +1,56 @@
+#include "commands.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "context.h"
+
+namespace spool {
+
+namespace {
+
+/// A closed standard descriptor would be the next file that is opened, and that file would get our
+/// output.
+void keep_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    // Opened so that reads and writes fail, as they do on a closed descriptor.
+    [[maybe_unused]] const int got = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+int print(const std::string& text) {
+  if (write_all(STDOUT_FILENO, text)) return status::kOk;
+  return report_error(system_error(errno, "cannot write to stdout"));
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  keep_standard_descriptors();
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  const CommandLine line = split_command(args);
+  if (line.command.empty()) {
+    // No command: only --help and --version make sense.
+    const auto parsed = parse_options(CommandDef{}, line.rest);
+    if (!parsed) return usage_error("", parsed.error());
+    if (parsed->has("version")) return print("spool " SPOOL_VERSION "\n");
+    if (parsed->has("help")) return print(program_help());
+    return usage_error("", Error{Errc::kUsage, 0, "no command"});
+  }
+  const CommandDef* command = find_command(line.command);
+  if (command == nullptr)
+    return usage_error("",
+                       Error{Errc::kUsage, 0, fmt::format("unknown command '{}'", line.command)});
+  const auto parsed = parse_options(*command, line.rest);
+  if (!parsed) return usage_error(command->name, parsed.error());
+  if (parsed->has("help")) return print(command_help(*command));
+  if (parsed->has("version")) return print("spool " SPOOL_VERSION "\n");
+  if (command->name == "produce") return run_produce(*parsed);
+  if (command->name == "consume") return run_consume(*parsed);
+  return run_topics(*parsed);
+}
+
+}  // namespace spool

@@ -1,0 +1,59 @@
+#pragma once
+/// What every command shares: exit statuses, messages on stderr, the directory, signals.
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "options.h"
+#include "store/store.h"
+
+namespace spool {
+
+/// The exit statuses of the contract.
+namespace status {
+inline constexpr int kOk = 0, kFailure = 1, kUsage = 2, kNotFound = 3, kConflict = 4, kBadInput = 5,
+                     kDamaged = 6, kTimeout = 124, kSignal = 128;
+}  // namespace status
+[[nodiscard]] int status_of(const Error& error);
+
+/// Messages go to stderr as "spool: TEXT". Thread-safe.
+void say(std::string_view text);
+/// Says the error and gives its status.
+[[nodiscard]] int report_error(const Error& error);
+[[nodiscard]] int usage_error(std::string_view command, const Error& error);
+
+/// $HOME-like look-ups; empty counts as unset.
+[[nodiscard]] std::optional<std::string> environment(const char* name);
+
+/// What the common options say.
+struct Common {
+  std::string dir;
+  bool quiet = false;
+  bool verbose = false;
+  std::optional<std::int64_t> timeout_ms;
+};
+[[nodiscard]] Result<Common> read_common(const Args& args);
+
+/// Real file system and clock, warnings to stderr unless quiet.
+[[nodiscard]] Store::Options store_options(const Common& common);
+
+/// INT and TERM: noticed, not obeyed at once, so that what was read is flushed. The first one makes
+/// signal_fd() readable and interrupts blocking calls until the process ends; the second one ends
+/// it on the spot.
+void install_signals();
+[[nodiscard]] int signal_fd();
+/// The signal that came, or 0.
+[[nodiscard]] int pending_signal();
+/// Ends as a process does that the signal killed, so that the caller sees 128+n and no message.
+/// Does not return.
+[[noreturn]] void die_of(int signal);
+
+/// Writes all of `text` to a descriptor; false when it cannot (errno says why). A signal that came
+/// ends it early with EINTR.
+[[nodiscard]] bool write_all(int fd, std::string_view text);
+
+}  // namespace spool

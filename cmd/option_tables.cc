@@ -1,0 +1,119 @@
+/// The tables themselves. A new option is one line here, its code in the command, and a line in the
+/// manual and the completions, which a test compares with this.
+
+#include <array>
+
+#include "options.h"
+
+namespace spool {
+
+namespace {
+
+using enum OptionKind;
+
+constexpr auto kCommon = std::to_array<OptionDef>({
+    {"dir", 'd', kValue, "DIR", "log directory (default $SPOOL_DIR, else ~/.local/state/spool)"},
+    {"quiet", 'q', kFlag, "", "no warnings on stderr"},
+    {"verbose", 'v', kFlag, "", "say more on stderr"},
+    {"color", '\0', kValue, "WHEN", "colour on stderr: auto, always, never", "auto,always,never"},
+    {"progress", '\0', kValue, "WHEN", "progress on stderr: auto, always, never",
+     "auto,always,never"},
+    {"timeout", '\0', kValue, "DUR", "status 124 when nothing happened for DUR"},
+    {"help", 'h', kFlag, "", "show this help"},
+    {"version", 'V', kFlag, "", "show the version"},
+});
+
+constexpr auto kProduce = std::to_array<OptionDef>({
+    {"topic", 't', kValue, "T", "topic (default: the first word)"},
+    {"delimiter", 'D', kValue, "S", "record delimiter (default \\n)"},
+    {"null", '0', kFlag, "", "records end in a NUL byte"},
+    {"whole", 'w', kFlag, "", "each file, or all of stdin, is one record"},
+    {"lines", 'l', kFlag, "", "a line is a record (the default)"},
+    {"key-delimiter", 'K', kValue, "S", "key and value are separated by the first S"},
+    {"key", 'k', kValue, "S", "key of every record"},
+    {"value", '\0', kList, "S", "a record of this value; stdin is not read; repeatable"},
+    {"header", 'H', kList, "N=V", "header of every record (N:V too; N alone is null); repeatable"},
+    {"format", 'F', kValue, "FMT", "input format, such as '%k{hex} %v\\n'"},
+    {"json", 'J', kFlag, "", "a JSON record a line, as consume -J writes them"},
+    {"tombstone", 'Z', kFlag, "", "an empty value becomes null; with -k alone: one tombstone"},
+    {"null-marker", '\0', kValue, "S", "a key or value that equals S is null"},
+    {"on-bad", '\0', kValue, "WHAT", "a record that does not fit: stop, skip, keyless",
+     "stop,skip,keyless"},
+    {"partition", 'p', kValue, "N", "partition of every record"},
+    {"partitioner", '\0', kValue, "NAME", "murmur2 (Java's), crc32, xxh3, rr, sticky, random",
+     "murmur2,crc32,xxh3,rr,sticky,random"},
+    {"timestamp", '\0', kValue, "TIME", "time of every record (default now)"},
+    {"compression", 'z', kValue, "C[:L]", "none, gzip, snappy, lz4, zstd, and a level"},
+    {"acks", '\0', kValue, "N", "0, 1, all; in a directory --fsync decides", "0,1,all,-1"},
+    {"fsync", '\0', kValue, "WHEN", "never, batch (default), record", "never,batch,record"},
+    {"linger", '\0', kValue, "DUR", "wait so long for more before a batch is appended"},
+    {"batch-bytes", '\0', kValue, "N", "size of a batch before compression"},
+    {"count", 'c', kValue, "N", "stop after N records"},
+    {"rate", '\0', kValue, "N[/s]", "at most N records a second"},
+    {"tee", 'T', kFlag, "", "copy the input to stdout"},
+    {"report", '\0', kOptional, "FMT", "a line for each stored record (default '%p %o')"},
+    {"partitions", '\0', kValue, "N", "partitions of a topic that is made (default 1)"},
+    {"no-create", '\0', kFlag, "", "do not make a missing topic"},
+    {"config-topic", '\0', kList, "K=V", "config of a topic that is made; repeatable"},
+    {"max-record-bytes", '\0', kValue, "N", "longest record (default 64M)"},
+});
+
+constexpr auto kConsume = std::to_array<OptionDef>({
+    {"follow", 'f', kFlag, "", "wait for more at the end"},
+    {"retry", '\0', kFlag, "", "with -f: wait for the topic to appear, or to come back"},
+    {"pid", '\0', kValue, "P", "with -f: end when process P is gone"},
+    {"exit", 'e', kFlag, "", "end at the end of data (the default)"},
+    {"tail", 'n', kValue, "N", "the last N records of the topic by time; +N: from the Nth on"},
+    {"count", 'c', kValue, "N", "stop after N records", "", "max-messages,num"},
+    {"offset", 'o', kList, "SPEC", "where to start, and to end; P=SPEC for one partition"},
+    {"from", '\0', kValue, "X", "start at an offset or a time"},
+    {"until", '\0', kValue, "X", "end before an offset or a time"},
+    {"from-beginning", '\0', kFlag, "", "start at the log start (the default)"},
+    {"partition", 'p', kValue, "LIST", "only these partitions, such as 0,2,4-7"},
+    {"format", 'F', kValue, "FMT", "output format, such as '%p %o %v\\n'"},
+    {"json", 'J', kFlag, "", "a JSON record a line"},
+    {"delimiter", 'D', kValue, "S", "behind each record (default \\n)"},
+    {"null", '0', kFlag, "", "a NUL byte behind each record"},
+    {"key-delimiter", 'K', kValue, "S", "print the key, S, then the value"},
+    {"null-marker", '\0', kValue, "S", "what stands for null (default nothing)"},
+    {"key", '\0', kValue, "GLOB", "only records whose key matches"},
+    {"header", '\0', kList, "N=GLOB", "only records with a matching header; repeatable"},
+    {"grep", '\0', kValue, "RE", "only records whose value matches the extended regex"},
+    {"isolation-level", '\0', kValue, "LEVEL", "read_committed (default), read_uncommitted",
+     "read_committed,read_uncommitted"},
+    {"control", '\0', kFlag, "", "print transaction markers too"},
+    {"unbuffered", 'u', kFlag, "", "write after each record"},
+    {"fail-empty", '\0', kFlag, "", "status 1 when nothing was printed"},
+    {"skip-damaged", '\0', kFlag, "", "go on behind damage; still status 6"},
+    {"raw", '\0', kFlag, "", "no escaping on a terminal"},
+});
+
+constexpr auto kTopics = std::to_array<OptionDef>({
+    {"partitions", 'p', kValue, "N", "number of partitions (default 1)", "", "", "create"},
+    {"replication-factor", 'r', kValue, "N", "copies of each partition; 1 in a directory", "", "",
+     "create"},
+    {"config", 'c', kList, "K=V", "a config under Kafka's name; repeatable", "", "", "create"},
+    {"if-not-exists", '\0', kFlag, "", "an existing topic is no error", "", "", "create"},
+    {"regex", '\0', kFlag, "", "words are extended regular expressions", "", "", "list describe"},
+    {"internal", '\0', kFlag, "", "internal topics too", "", "", "list describe"},
+    {"format", '\0', kValue, "F", "text (default), json, jsonl, tsv, csv",
+     "text,json,jsonl,tsv,csv", "", "list describe"},
+});
+
+constexpr auto kCommands = std::to_array<CommandDef>({
+    {"produce", "[TOPIC] [FILE...] [OPTIONS]", "append lines or other input to a topic", kProduce},
+    {"consume", "TOPIC... [OPTIONS]", "print the records of topics", kConsume},
+    {"topics", "list | create T... | describe [T...] [OPTIONS]", "make, list and describe topics",
+     kTopics},
+});
+
+}  // namespace
+
+std::span<const OptionDef> common_options() {
+  return kCommon;
+}
+std::span<const CommandDef> commands() {
+  return kCommands;
+}
+
+}  // namespace spool

@@ -1,0 +1,88 @@
+#pragma once
+/// One table of options: what a command takes is written down once, and parsing (CLI11), --help and
+/// the tests of manual and completions all read it.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace spool {
+
+enum class OptionKind : std::uint8_t {
+  kFlag,
+  kValue,     ///< the last one given counts
+  kList,      ///< repeatable, order kept
+  kOptional,  ///< a flag that may carry a value, with '=' only
+};
+
+struct OptionDef {
+  std::string_view name;  ///< long name, without dashes
+  char letter = '\0';     ///< short name, or none
+  OptionKind kind = OptionKind::kFlag;
+  std::string_view value{};    ///< what help calls the value
+  std::string_view help{};     ///< one line, lower case
+  std::string_view choices{};  ///< comma separated, where only these are taken
+  std::string_view aliases{};  ///< more long names, comma separated
+  std::string_view actions{};  ///< of `topics` and its like: the actions that take it, blank
+                               ///< separated; empty: all
+};
+
+struct CommandDef {
+  std::string_view name;
+  std::string_view synopsis;  ///< behind the name
+  std::string_view summary;
+  std::span<const OptionDef> options;
+};
+
+/// The options that every command takes.
+[[nodiscard]] std::span<const OptionDef> common_options();
+/// All commands of this program, in the order of help.
+[[nodiscard]] std::span<const CommandDef> commands();
+[[nodiscard]] const CommandDef* find_command(std::string_view name);
+
+/// What was typed, checked against the table.
+class Args {
+ public:
+  [[nodiscard]] bool has(std::string_view name) const { return values_.contains(name); }
+  /// The last value, or nullopt when the option was not given.
+  [[nodiscard]] std::optional<std::string> value(std::string_view name) const;
+  /// All values in order.
+  [[nodiscard]] std::vector<std::string> list(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
+  /// Words behind `--` begin at this index of words().
+  [[nodiscard]] std::vector<std::string>& mutable_words() { return words_; }
+
+ private:
+  friend Result<Args> parse_options(const CommandDef& command,
+                                    const std::vector<std::string>& args);
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
+  std::vector<std::string> words_;
+};
+
+/// Finds the command word; options may stand before it. `rest` is all the others, in order. An
+/// empty command means that there was none.
+struct CommandLine {
+  std::string command;
+  std::vector<std::string> rest;
+};
+[[nodiscard]] CommandLine split_command(const std::vector<std::string>& args);
+
+/// Errc::kUsage names the option.
+[[nodiscard]] Result<Args> parse_options(const CommandDef& command,
+                                         const std::vector<std::string>& args);
+
+/// Text of --help for one command, and for the program.
+[[nodiscard]] std::string command_help(const CommandDef& command);
+[[nodiscard]] std::string program_help();
+
+/// Errc::kUsage when more than one of these were given.
+[[nodiscard]] Result<void> exclusive(const Args& args,
+                                     std::initializer_list<std::string_view> names);
+
+}  // namespace spool

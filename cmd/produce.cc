@@ -1,0 +1,519 @@
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <random>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "batcher.h"
+#include "commands.h"
+#include "context.h"
+#include "escapes.h"
+#include "format_out.h"
+#include "framing.h"
+#include "input.h"
+#include "produce_options.h"
+
+namespace spool {
+
+namespace {
+
+/// After a signal storing gets this long; what is not stored then is said.
+constexpr std::int64_t kGiveUpMs = 5000;
+constexpr std::size_t kReportBytes = std::size_t{64} << 10;
+/// Length fields, deltas and the batch header around one record.
+constexpr std::size_t kRecordOverhead = 96;
+constexpr std::size_t kBufferKeep = std::size_t{1} << 20;
+
+std::int64_t steady_ms() {
+  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+/// A local topic keeps its records until somebody says otherwise.
+Result<TopicInfo> find_or_create(Store& store, const std::string& name, const ProduceOptions& o) {
+  auto found = store.find_topic(name);
+  if (found || found.error().code != Errc::kNotFound || !o.create) return found;
+  TopicConfig config = o.new_config;
+  if (!config.is_set("retention.ms")) TRY(config.set("retention.ms", "-1"));
+  auto made = store.create_topic(name, o.new_partitions, config);
+  if (!made && made.error().code == Errc::kExists) return store.find_topic(name);
+  return made;
+}
+
+/// Writes report lines to stdout. Used by the sync thread alone; `gone` is read by the input's.
+class Reporter {
+ public:
+  static Result<std::unique_ptr<Reporter>> make(std::string format, std::string topic) {
+    if (!format.ends_with('\n') && !format.ends_with("\\n")) format += "\\n";
+    auto reporter = std::make_unique<Reporter>();
+    reporter->topic_ = std::move(topic);
+    reporter->simple_ = format == "%p %o\\n";
+    TRY_ASSIGN(reporter->format_, OutputFormat::compile(format, ""));
+    return reporter;
+  }
+  [[nodiscard]] bool needs_contents() const { return !simple_; }
+  [[nodiscard]] bool failed() const { return failed_.load(); }
+  [[nodiscard]] int problem() const { return problem_; }
+
+  void on_stored(const StoredRecord* stored) {
+    if (stored == nullptr) return flush();
+    if (simple_) {
+      fmt::format_to(std::back_inserter(out_), "{} {}\n", stored->partition.value(),
+                     stored->offset.value());
+    } else {
+      RecordContext context;
+      context.topic = topic_;
+      context.partition = stored->partition.value();
+      context.record = stored->record;
+      context.number = ++number_;
+      format_->append(context, out_);
+    }
+    if (out_.size() >= kReportBytes) flush();
+  }
+
+ private:
+  void flush() {
+    if (!failed_ && !out_.empty() && !write_all(STDOUT_FILENO, out_)) {
+      problem_ = errno;
+      failed_ = true;
+    }
+    out_.clear();
+  }
+
+  std::optional<OutputFormat> format_;
+  std::string topic_;
+  std::string out_;
+  bool simple_ = true;
+  std::int64_t number_ = 0;
+  int problem_ = 0;
+  std::atomic<bool> failed_{false};
+};
+
+/// One topic that records go to.
+struct Sink {
+  TopicInfo topic;
+  std::unique_ptr<Reporter> reporter;
+  std::unique_ptr<Batcher> batcher;
+  std::optional<Partitioner> partitioner;
+  std::size_t record_bytes_max = SIZE_MAX;  ///< by max.message.bytes, where the topic sets it
+};
+
+class Producer {
+ public:
+  Producer(Store& store, const ProduceOptions& options, const Common& common)
+      : store_(store),
+        options_(options),
+        common_(common),
+        input_(options.files),
+        plain_lines_(options.plain_lines()) {}
+
+  /// The exit status.
+  int run();
+
+ private:
+  enum class Flow { kOn, kStop };
+
+  [[nodiscard]] Result<Sink*> sink_for(const std::string& topic);
+  [[nodiscard]] Result<void> check_partition(const Sink& sink, PartitionId partition) const;
+  [[nodiscard]] Result<void> send_given();
+  [[nodiscard]] Result<void> pump();
+  [[nodiscard]] Result<Flow> wait_for_input();
+  [[nodiscard]] Result<Flow> pace();
+  [[nodiscard]] Result<Flow> take_records(bool eof);
+  [[nodiscard]] Result<Flow> take_plain_lines();
+  [[nodiscard]] Result<Flow> accept(const ParsedRecord& record);
+  [[nodiscard]] Result<Flow> tee(std::size_t from);
+  [[nodiscard]] bool flush_all_if_idle();
+  [[nodiscard]] bool any_failed();
+  [[nodiscard]] std::vector<int> wake_fds() const;
+  [[nodiscard]] int finish(Result<void> pumped);
+
+  Store& store_;
+  const ProduceOptions& options_;
+  const Common& common_;
+  Input input_;
+  const bool plain_lines_;
+  std::optional<Framer> framer_;
+  Buffer buffer_;
+  std::size_t used_ = 0;  ///< of buffer_: records already taken
+  std::map<std::string, Sink> sinks_;
+  Sink* sink_ = nullptr;  ///< the one that the last record went to
+  std::vector<HeaderView> headers_;
+  TimestampMs now_;
+  std::int64_t taken_ = 0;
+  std::int64_t open_since_ms_ = -1;  ///< of the oldest record that lingers
+  std::int64_t last_input_ms_ = 0;
+  std::int64_t rate_start_ms_ = 0;
+  bool timed_out_ = false;
+  int output_problem_ = 0;
+};
+
+Result<void> Producer::check_partition(const Sink& sink, PartitionId partition) const {
+  const auto& all = sink.topic.partitions;
+  if (std::binary_search(all.begin(), all.end(), partition)) return {};
+  return fail(Errc::kNotFound, fmt::format("topic '{}' has no partition {}; it has {}",
+                                           sink.topic.name, partition.value(), all.size()));
+}
+
+Result<Sink*> Producer::sink_for(const std::string& name) {
+  if (sink_ != nullptr && sink_->topic.name == name) return sink_;
+  if (const auto found = sinks_.find(name); found != sinks_.end()) return &found->second;
+  TRY_ASSIGN(TopicInfo topic, find_or_create(store_, name, options_));
+  Sink sink;
+  Batcher::Options b;
+  b.codec = options_.codec.value_or(topic.config.compression_type().value_or(Codec::kNone));
+  b.level = options_.level;
+  if (!b.level && b.codec != Codec::kNone) b.level = topic.config.compression_level(b.codec);
+  b.fsync = options_.fsync;
+  b.batch_bytes = options_.batch_bytes;
+  if (const auto limit = topic.config.max_message_bytes()) {
+    b.batch_bytes_max = static_cast<std::size_t>(*limit);
+    b.batch_bytes = std::min(b.batch_bytes, b.batch_bytes_max / 2 + 1);
+    sink.record_bytes_max =
+        b.batch_bytes_max > kRecordOverhead ? b.batch_bytes_max - kRecordOverhead : 0;
+  }
+  if (options_.report) {
+    TRY_ASSIGN(sink.reporter, Reporter::make(options_.report_format, name));
+    b.report = true;
+    b.report_contents = sink.reporter->needs_contents();
+  }
+  sink.topic = topic;
+  if (options_.partition) TRY(check_partition(sink, *options_.partition));
+  // A foreign directory may lack partitions: records are spread over those that are there.
+  std::random_device seed;
+  sink.partitioner.emplace(options_.partitioner.value_or(PartitionerKind::kMurmur2),
+                           static_cast<std::int32_t>(topic.partitions.size()),
+                           (std::uint64_t{seed()} << 32) | seed());
+  Sink& placed = sinks_.emplace(name, std::move(sink)).first->second;
+  if (placed.reporter)
+    b.on_stored = [this, r = placed.reporter.get(), &placed](const StoredRecord* stored) {
+      r->on_stored(stored);
+      if (r->failed() && placed.batcher) placed.batcher->wake();
+    };
+  placed.batcher = std::make_unique<Batcher>(store_, topic, std::move(b));
+  // What is wrong with the partition is better said now than after a minute of typing.
+  if (options_.partition) TRY(placed.batcher->open(*options_.partition));
+  if (topic.partitions.size() == 1) TRY(placed.batcher->open(topic.partitions.front()));
+  return &placed;
+}
+
+std::vector<int> Producer::wake_fds() const {
+  std::vector<int> fds;
+  for (const auto& [name, sink] : sinks_)
+    fds.push_back(sink.batcher->wake_fd());
+  return fds;
+}
+
+bool Producer::any_failed() {
+  for (auto& [name, sink] : sinks_) {
+    if (sink.batcher->failed()) return true;
+    if (sink.reporter && sink.reporter->failed()) {
+      output_problem_ = sink.reporter->problem();
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Producer::flush_all_if_idle() {
+  bool all = true;
+  for (auto& [name, sink] : sinks_) {
+    sink.batcher->clear_wake();
+    all = sink.batcher->flush_if_idle() && all;
+  }
+  if (all) open_since_ms_ = -1;
+  return all;
+}
+
+/// The input pauses: sends what is open on its way, after its linger time, and waits.
+Result<Producer::Flow> Producer::wait_for_input() {
+  for (;;) {
+    if (any_failed()) return Flow::kStop;
+    std::int64_t timeout = -1;
+    const std::int64_t now = steady_ms();
+    const bool lingers =
+        options_.linger_ms > 0 && open_since_ms_ >= 0 && now < open_since_ms_ + options_.linger_ms;
+    if (lingers) {
+      timeout = open_since_ms_ + options_.linger_ms - now;
+    } else {
+      (void)flush_all_if_idle();  // when the appender is busy it wakes us
+    }
+    if (common_.timeout_ms) {
+      const std::int64_t left = last_input_ms_ + *common_.timeout_ms - now;
+      if (left <= 0) {
+        timed_out_ = true;
+        return Flow::kStop;
+      }
+      timeout = timeout < 0 ? left : std::min(timeout, left);
+    }
+    switch (input_.wait(timeout, wake_fds(), true)) {
+      case Input::Event::kReadable:
+        return Flow::kOn;
+      case Input::Event::kSignal:
+        return Flow::kStop;
+      case Input::Event::kWake:
+      case Input::Event::kTimeout:
+        break;
+    }
+  }
+}
+
+/// Holds the next record back until --rate allows it.
+Result<Producer::Flow> Producer::pace() {
+  if (!options_.rate) return Flow::kOn;
+  if (taken_ == 0) rate_start_ms_ = steady_ms();
+  const auto due = rate_start_ms_ +
+                   static_cast<std::int64_t>(static_cast<double>(taken_) * 1000.0 / *options_.rate);
+  for (std::int64_t now = steady_ms(); now < due; now = steady_ms()) {
+    (void)flush_all_if_idle();
+    if (any_failed()) return Flow::kStop;
+    if (input_.wait(due - now, wake_fds(), false) == Input::Event::kSignal) return Flow::kStop;
+  }
+  now_ = store_.env().clock.now();
+  return Flow::kOn;
+}
+
+Result<Producer::Flow> Producer::tee(std::size_t from) {
+  if (!options_.tee || from >= buffer_.size()) return Flow::kOn;
+  if (write_all(STDOUT_FILENO, buffer_.text().substr(from))) return Flow::kOn;
+  output_problem_ = errno;
+  return Flow::kStop;
+}
+
+Result<Producer::Flow> Producer::accept(const ParsedRecord& record) {
+  if (options_.count && taken_ >= *options_.count) return Flow::kStop;
+  TRY_ASSIGN(const Flow paced, pace());
+  if (paced == Flow::kStop) return Flow::kStop;
+  if (!options_.topic) {
+    if (!record.topic) {
+      TRY(framer_->bad(Errc::kInvalid, "no topic in it, and none was given"));
+      return Flow::kOn;
+    }
+    TRY_ASSIGN(sink_, sink_for(std::string(*record.topic)));
+  }
+  std::optional<std::string_view> value = record.value;
+  if (!record.value_given && !options_.framing.tombstones) {
+    TRY(framer_->bad(Errc::kInvalid, "no value in it (-Z makes tombstones of such records)"));
+    return Flow::kOn;
+  }
+  const std::optional<std::string_view> key = options_.key ? options_.key : record.key;
+  std::span<const HeaderView> headers = record.headers;
+  if (!options_.headers.empty()) {
+    headers_.assign(record.headers.begin(), record.headers.end());
+    for (const HeaderArgument& h : options_.headers)
+      headers_.push_back({h.name, h.value});
+    headers = headers_;
+  }
+  std::size_t bytes = (key ? key->size() : 0) + (value ? value->size() : 0);
+  for (const HeaderView& h : headers)
+    bytes += h.name.size() + (h.value ? h.value->size() : 0) + 10;
+  if (bytes > sink_->record_bytes_max) {
+    TRY(framer_->bad(Errc::kTooLarge,
+                     fmt::format("{} bytes do not fit into the topic's max.message.bytes", bytes)));
+    return Flow::kOn;
+  }
+  PartitionId partition;
+  if (options_.partition) {
+    partition = *options_.partition;
+  } else if (record.partition && !options_.partitioner) {
+    partition = *record.partition;
+    if (const auto there = check_partition(*sink_, partition); !there) {
+      TRY(framer_->bad(Errc::kInvalid, there.error().context));
+      return Flow::kOn;
+    }
+  } else {
+    partition =
+        sink_->topic.partitions[static_cast<std::size_t>(sink_->partitioner->choose(key).value())];
+  }
+  TimestampMs timestamp = options_.timestamp.value_or(record.timestamp.value_or(now_));
+  if (timestamp == kNoTimestamp) timestamp = now_;
+  if (!sink_->batcher->add(partition, timestamp, key, value, headers)) return Flow::kStop;
+  if (sink_->batcher->take_batch_done()) sink_->partitioner->batch_done();
+  ++taken_;
+  if (open_since_ms_ < 0 && options_.linger_ms > 0) open_since_ms_ = steady_ms();
+  return options_.count && taken_ >= *options_.count ? Flow::kStop : Flow::kOn;
+}
+
+/// The common case, without a look at anything but the delimiter. What it leaves is for the careful
+/// way.
+Result<Producer::Flow> Producer::take_plain_lines() {
+  const TimestampMs timestamp = options_.timestamp.value_or(now_);
+  const std::size_t longest = std::min(options_.framing.record_bytes_max, sink_->record_bytes_max);
+  const char delimiter = options_.framing.delimiter.front();
+  for (;;) {
+    const PartitionId partition =
+        options_.partition.value_or(sink_->topic.partitions[static_cast<std::size_t>(
+            sink_->partitioner->choose(std::nullopt).value())]);
+    const auto taken = sink_->batcher->add_delimited(
+        partition, timestamp, buffer_.text().substr(used_), delimiter, longest);
+    if (!taken) return Flow::kStop;
+    if (sink_->batcher->take_batch_done()) sink_->partitioner->batch_done();
+    if (taken->records == 0) return Flow::kOn;
+    used_ += taken->bytes;
+    taken_ += taken->records;
+    framer_->count_lines(taken->records);
+    if (open_since_ms_ < 0 && options_.linger_ms > 0) open_since_ms_ = steady_ms();
+  }
+}
+
+/// Takes the records that the buffer holds.
+Result<Producer::Flow> Producer::take_records(bool eof) {
+  if (plain_lines_) {
+    TRY_ASSIGN(const Flow flow, take_plain_lines());
+    if (flow == Flow::kStop) return flow;
+  }
+  ParsedRecord record;
+  for (;;) {
+    if (pending_signal() != 0) return Flow::kStop;
+    TRY_ASSIGN(const Framer::Step step, framer_->next(buffer_.text().substr(used_), eof, record));
+    if (step.got == Framer::Got::kEnd) break;
+    if (step.got == Framer::Got::kRecord) {
+      TRY_ASSIGN(const Flow flow, accept(record));
+      if (flow == Flow::kStop) {
+        used_ += step.consumed;
+        return flow;
+      }
+    }
+    used_ += step.consumed;
+    if (step.got == Framer::Got::kNeedMore) break;
+  }
+  buffer_.consume_front(used_);
+  used_ = 0;
+  if (buffer_.empty()) buffer_.shrink(kBufferKeep);
+  return Flow::kOn;
+}
+
+/// Records that stand on the command line.
+Result<void> Producer::send_given() {
+  now_ = store_.env().clock.now();
+  ParsedRecord record;
+  record.value_given = true;
+  std::vector<std::optional<std::string_view>> values(options_.values.begin(),
+                                                      options_.values.end());
+  if (options_.one_tombstone) values.emplace_back(std::nullopt);
+  for (auto& value : values) {
+    framer_->count_lines(1);
+    if (value && options_.framing.tombstones && value->empty()) value.reset();
+    if (value && options_.framing.null_marker && *value == *options_.framing.null_marker)
+      value.reset();
+    record.value = value;
+    TRY_ASSIGN(const Flow flow, accept(record));
+    if (flow == Flow::kStop) return {};
+  }
+  return {};
+}
+
+Result<void> Producer::pump() {
+  if (!options_.read_input) return send_given();
+  last_input_ms_ = steady_ms();
+  if (options_.count == 0) return {};
+  TRY(input_.open_next());
+  framer_->begin_file(input_.name());
+  if (options_.framing.mode == FramingOptions::Mode::kWhole && input_.size_hint() > 0)
+    buffer_.reserve(
+        std::min(static_cast<std::size_t>(input_.size_hint()), options_.framing.record_bytes_max) +
+        (std::size_t{1} << 19));
+  for (;;) {
+    if (!input_.readable_now()) {
+      TRY_ASSIGN(const Flow flow, wait_for_input());
+      if (flow == Flow::kStop) return {};
+    }
+    if (pending_signal() != 0 || any_failed()) return {};
+    const std::size_t before = buffer_.size();
+    TRY_ASSIGN(const Input::Got got, input_.read(buffer_));
+    if (got == Input::Got::kEnd) return {};
+    now_ = store_.env().clock.now();
+    if (common_.timeout_ms) last_input_ms_ = steady_ms();
+    TRY_ASSIGN(const Flow teed, tee(before));
+    if (teed == Flow::kStop) return {};
+    TRY_ASSIGN(const Flow flow, take_records(got == Input::Got::kFileEnd));
+    if (flow == Flow::kStop) return {};
+    if (got == Input::Got::kFileEnd) {
+      TRY(input_.open_next());
+      framer_->begin_file(input_.name());
+    }
+  }
+}
+
+/// Stores what was taken, and tells how it went.
+int Producer::finish(Result<void> pumped) {
+  const int signal = pending_signal();
+  std::optional<std::int64_t> give_up;
+  if (signal != 0) give_up = kGiveUpMs;
+  int result = status::kOk;
+  bool stuck = false;
+  std::int64_t added = 0;
+  std::int64_t stored = 0;
+  for (auto& [name, sink] : sinks_) {
+    const auto done = sink.batcher->finish(give_up);
+    added += sink.batcher->added();
+    stored += sink.batcher->acknowledged();
+    if (!done) {
+      stuck = stuck || done.error().code == Errc::kTimeout;
+      result = report_error(done.error());
+    }
+    if (sink.reporter && sink.reporter->failed()) output_problem_ = sink.reporter->problem();
+  }
+  if (stored < added) say(fmt::format("{} of {} records are stored", stored, added));
+  if (!pumped) result = report_error(pumped.error());
+  if (framer_->skipped() > 0 && !common_.quiet)
+    say(fmt::format("{} records did not fit and were skipped", framer_->skipped()));
+  if (signal != 0 && buffer_.size() > used_ && options_.read_input && !common_.quiet)
+    say(fmt::format("the last {} bytes of the input ended in no delimiter and are not stored",
+                    buffer_.size() - used_));
+  if (stuck) _exit(signal != 0 ? status::kSignal + signal : status::kFailure);
+  if (result != status::kOk) return result;
+  if (output_problem_ == EPIPE) die_of(SIGPIPE);
+  if (output_problem_ != 0 && signal == 0)
+    return report_error(system_error(output_problem_, "cannot write to stdout"));
+  if (signal != 0) die_of(signal);
+  if (timed_out_) {
+    say(fmt::format("no input for {} ms", *common_.timeout_ms));
+    return status::kTimeout;
+  }
+  return result;
+}
+
+int Producer::run() {
+  auto framer = Framer::make(options_.framing);
+  if (!framer) return usage_error("produce", framer.error());
+  framer_ = std::move(*framer);
+  if (options_.topic) {
+    const auto sink = sink_for(*options_.topic);
+    if (!sink) {
+      const int result = report_error(sink.error());
+      for (auto& [name, s] : sinks_)
+        if (s.batcher) (void)s.batcher->finish(std::nullopt);
+      return result;
+    }
+    sink_ = *sink;
+  }
+  return finish(pump());
+}
+
+}  // namespace
+
+int run_produce(const Args& args) {
+  const auto common = read_common(args);
+  if (!common) return usage_error("produce", common.error());
+  const Store::Options store_opts = store_options(*common);
+  const auto options = read_produce_options(args, store_opts.clock.now());
+  if (!options) return usage_error("produce", options.error());
+  if (options->topic)
+    if (const auto legal = check_topic_name(*options->topic); !legal)
+      return usage_error("produce", legal.error());
+  if (options->report)
+    if (const auto format = Reporter::make(options->report_format, ""); !format)
+      return usage_error("produce", format.error());
+  install_signals();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not cost the records that were read
+  auto store = Store::open_for_writing(store_opts, common->dir, options->create);
+  if (!store) return report_error(store.error());
+  return Producer(**store, *options, *common).run();
+}
+
+}  // namespace spool
