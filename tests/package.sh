@@ -2,7 +2,7 @@
 # The Debian package, made from the build in the working directory: the program, every manual page
 # and the licence are in it, and it names the libraries that the program needs.
 set -eu
-for tool in cpack dpkg-deb dpkg-shlibdeps; do
+for tool in cpack dpkg-deb dpkg-shlibdeps file; do
 	command -v "$tool" >/dev/null || {
 		echo "SKIP: $tool is not installed"
 		exit 77

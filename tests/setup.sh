@@ -15,9 +15,9 @@ packages='g++ cmake ninja-build pkg-config git libcli11-dev libfmt-dev libexpect
 	libhowardhinnant-date-dev libsnappy-dev zlib1g-dev libzstd-dev liblz4-dev libxxhash-dev
 	libisal-dev libgtest-dev libgmock-dev'
 if [ "${1-}" = tests ]; then
-	# procps, util-linux, bsdutils: ps, flock, setpriv, unshare, script. dpkg-dev: cpack's package.
+	# procps, util-linux, bsdutils, mount: ps, flock, setpriv, unshare, script. dpkg-dev, file: cpack's package.
 	packages="$packages clang-format-19 clang-tidy-19 shellcheck mandoc jq python3 ccache procps
-		util-linux bsdutils dpkg-dev"
+		util-linux bsdutils mount dpkg-dev file"
 fi
 
 if ! command -v apt-get >/dev/null; then

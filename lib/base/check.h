@@ -7,7 +7,8 @@
 #define CHECK(cond)                                                                             \
   do {                                                                                          \
     if (!(cond)) [[unlikely]] {                                                                 \
-      std::fprintf(stderr, "spool: bug: %s:%d: %s does not hold\n", __FILE__, __LINE__, #cond); \
+      static_cast<void>(std::fprintf(stderr, "spool: bug: %s:%d: %s does not hold\n", __FILE__, \
+                                     __LINE__, #cond));                                         \
       std::abort();                                                                             \
     }                                                                                           \
   } while (false)

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.sh"
 
 need_root 'to mount a small file system'
-need unshare
+need unshare mount
 if [ "${SPOOL_TEST_UNSHARED-}" != 1 ]; then
 	# In a mount namespace of its own, so that the mount is gone with the process.
 	unshare --mount true 2>"$T/why" || skip "no mount namespace: $(cat "$T/why")"
