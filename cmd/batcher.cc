@@ -20,6 +20,8 @@ constexpr std::size_t kLargeRecord = std::size_t{1} << 20;
 /// Without reports nobody waits for a sync before the input pauses; this bounds what the last one
 /// has to do.
 constexpr std::size_t kUnsyncedBytesMax = std::size_t{32} << 20;
+/// Batches that are kept because reports of them print contents.
+constexpr std::size_t kKeptBytesMax = std::size_t{4} << 20;
 constexpr std::size_t kSpareBuilders = 6;
 /// Lengths and deltas of a record without headers.
 constexpr std::size_t kRecordOverheadMax = 36;
@@ -42,7 +44,8 @@ Batcher::~Batcher() {
     stop_ = true;
     to_append_.clear();
   }
-  changed_.notify_all();
+  work_.notify_one();
+  stored_.notify_one();
   if (append_thread_.joinable()) append_thread_.join();
   if (sync_thread_.joinable()) sync_thread_.join();
   ::close(wake_fd_);
@@ -127,7 +130,23 @@ bool Batcher::added(PartitionId id, Partition& p, std::size_t before, std::int32
   if (options_.fsync == Fsync::kRecord || p.builder->size() >= options_.batch_bytes)
     return send(id, p);
   if (open_bytes_ > kOpenBytesMax) return send_all();
+  if (options_.report_contents) return wait_for_reports();
   return true;
+}
+
+/// Batches are kept for their reports: where those are taken slowly, the input waits.
+bool Batcher::wait_for_reports() {
+  {
+    const std::lock_guard guard(mutex_);
+    if (kept_bytes_ <= kKeptBytesMax) return true;
+  }
+  // Reports come in the order of the input: what is still open may hold the others up.
+  if (!send_all()) return false;
+  std::unique_lock guard(mutex_);
+  hurry_ = true;
+  stored_.notify_one();
+  room_.wait(guard, [&] { return error_ || kept_bytes_ <= kKeptBytesMax; });
+  return !error_;
 }
 
 /// Hands the open batch of a partition to the appender, when that has taken enough of what it was
@@ -146,15 +165,15 @@ bool Batcher::send(PartitionId id, Partition& p) {
   open_bytes_ -= std::min(open_bytes_, batch.bytes);
   batch_done_ = true;
   std::unique_lock guard(mutex_);
-  changed_.wait(guard, [&] {
+  room_.wait(guard, [&] {
     return error_ || queued_bytes_ == 0 || queued_bytes_ + batch.bytes <= kQueuedBytesMax;
   });
   if (error_) return false;
   queued_bytes_ += batch.bytes;
-  hurry_ = false;
+  hurry_ = input_waits_ = false;
   to_append_.push_back(std::move(batch));
   guard.unlock();
-  changed_.notify_all();
+  work_.notify_one();
   return true;
 }
 
@@ -168,12 +187,13 @@ bool Batcher::send_all() {
 /// Waits until nothing is on its way to the log.
 void Batcher::drain() {
   std::unique_lock guard(mutex_);
-  changed_.wait(guard, [&] { return error_ || queued_bytes_ == 0; });
+  room_.wait(guard, [&] { return error_ || queued_bytes_ == 0; });
 }
 
 bool Batcher::flush_if_idle() {
   {
     const std::lock_guard guard(mutex_);
+    input_waits_ = true;
     if (!error_ && (appending_ || !to_append_.empty())) return false;
   }
   (void)send_all();  // a failure is finish()'s to tell
@@ -181,7 +201,7 @@ bool Batcher::flush_if_idle() {
     const std::lock_guard guard(mutex_);
     hurry_ = true;
   }
-  changed_.notify_all();
+  stored_.notify_one();
   return true;
 }
 
@@ -212,13 +232,14 @@ void Batcher::fail_with(const Error& error) {
     to_append_.clear();
     queued_bytes_ = 0;
   }
-  changed_.notify_all();
+  room_.notify_all();
+  stored_.notify_one();
   wake();
 }
 
 void Batcher::recycle(std::unique_ptr<BatchBuilder> builder) {
   builder->reset();
-  builder->shrink(2 * options_.batch_bytes);
+  builder->shrink(4 * options_.batch_bytes);
   const std::lock_guard guard(mutex_);
   if (spare_.size() < kSpareBuilders) spare_.push_back(std::move(builder));
 }
@@ -238,7 +259,7 @@ void Batcher::append_loop() {
     Batch batch;
     {
       std::unique_lock guard(mutex_);
-      changed_.wait(guard, [&] { return stop_ || !to_append_.empty(); });
+      work_.wait(guard, [&] { return stop_ || !to_append_.empty(); });
       if (to_append_.empty()) break;
       batch = std::move(to_append_.front());
       to_append_.pop_front();
@@ -246,25 +267,21 @@ void Batcher::append_loop() {
     }
     const auto done = append_one(batch);
     if (!done) fail_with(done.error());
-    bool idle = false;
-    {
-      const std::lock_guard guard(mutex_);
-      appending_ = false;
-      if (done) {
-        queued_bytes_ -= std::min(queued_bytes_, batch.bytes);
-        unsynced_bytes_ += batch.bytes;
-        to_sync_.push_back(std::move(batch));
-      }
-      idle = to_append_.empty();
-    }
-    changed_.notify_all();
-    if (idle) wake();
-  }
-  {
     const std::lock_guard guard(mutex_);
-    append_done_ = true;
+    appending_ = false;
+    if (done) {
+      queued_bytes_ -= std::min(queued_bytes_, batch.bytes);
+      unsynced_bytes_ += batch.bytes;
+      if (options_.report_contents) kept_bytes_ += batch.bytes;
+      to_sync_.push_back(std::move(batch));
+    }
+    if (queued_bytes_ <= kQueuedBytesMax / 2) room_.notify_one();
+    if (sync_wanted()) stored_.notify_one();
+    if (to_append_.empty() && input_waits_) wake();
   }
-  changed_.notify_all();
+  const std::lock_guard guard(mutex_);
+  append_done_ = true;
+  stored_.notify_one();
 }
 
 /// Needs mutex_.
@@ -289,7 +306,7 @@ void Batcher::sync_loop() {
     std::vector<Batch> batches;
     {
       std::unique_lock guard(mutex_);
-      changed_.wait(guard, [&] { return sync_wanted() || append_done_; });
+      stored_.wait(guard, [&] { return sync_wanted() || append_done_; });
       if (to_sync_.empty()) break;
       batches.swap(to_sync_);
       unsynced_bytes_ = 0;
@@ -300,11 +317,9 @@ void Batcher::sync_loop() {
     }
     acknowledge(std::move(batches));
   }
-  {
-    const std::lock_guard guard(mutex_);
-    sync_done_ = true;
-  }
-  changed_.notify_all();
+  const std::lock_guard guard(mutex_);
+  sync_done_ = true;
+  room_.notify_all();
 }
 
 void Batcher::acknowledge(std::vector<Batch> batches) {
@@ -348,7 +363,12 @@ std::int64_t Batcher::report_some(const Run& run, Unreported& u) {
     if (++u.done_in_front < batch.count) continue;
     u.done_in_front = 0;
     u.records.reset();
-    if (batch.builder) recycle(std::move(batch.builder));
+    if (batch.builder) {
+      recycle(std::move(batch.builder));
+      const std::lock_guard guard(mutex_);
+      kept_bytes_ -= batch.bytes;
+      room_.notify_one();
+    }
     u.batches.pop_front();
   }
   return reported;
@@ -359,13 +379,14 @@ Result<void> Batcher::finish(std::optional<std::int64_t> give_up_ms) {
   std::unique_lock guard(mutex_);
   stop_ = true;
   hurry_ = true;
-  changed_.notify_all();
+  work_.notify_one();
+  stored_.notify_one();
   const auto done = [&] { return sync_done_; };
   if (give_up_ms) {
-    if (!changed_.wait_for(guard, std::chrono::milliseconds(*give_up_ms), done))
+    if (!room_.wait_for(guard, std::chrono::milliseconds(*give_up_ms), done))
       return fail(Errc::kTimeout, "storing takes no end");
   } else {
-    changed_.wait(guard, done);
+    room_.wait(guard, done);
   }
   guard.unlock();
   append_thread_.join();

@@ -129,6 +129,7 @@ class Batcher {
   [[nodiscard]] bool added(PartitionId id, Partition& p, std::size_t before, std::int32_t records);
   [[nodiscard]] bool send(PartitionId id, Partition& p);
   [[nodiscard]] bool send_all();
+  [[nodiscard]] bool wait_for_reports();
   void drain();
   void append_loop();
   void sync_loop();
@@ -152,8 +153,11 @@ class Batcher {
   bool batch_done_ = false;
   int wake_fd_ = -1;
 
-  std::mutex mutex_;  ///< guards all below
-  std::condition_variable changed_;
+  std::mutex mutex_;              ///< guards all below
+  std::condition_variable work_;  ///< for the append thread: a batch, or stop
+  std::condition_variable
+      stored_;                    ///< for the sync thread: something to sync or to report, or stop
+  std::condition_variable room_;  ///< for the input's thread: room in the queue, an error, the end
   std::deque<Batch> to_append_;
   std::size_t queued_bytes_ = 0;  ///< of to_append_ and of the batch being appended
   std::vector<Batch> to_sync_;
@@ -162,7 +166,9 @@ class Batcher {
   bool stop_ = false;
   bool append_done_ = false;
   bool sync_done_ = false;
-  bool hurry_ = false;  ///< the input pauses or has ended: sync what is appended
+  bool hurry_ = false;        ///< the input pauses or has ended: sync what is appended
+  bool input_waits_ = false;  ///< wants to be woken when the append thread is idle
+  std::size_t kept_bytes_ = 0;
   std::size_t unsynced_bytes_ = 0;
   std::int64_t acknowledged_ = 0;
   std::optional<Error> error_;

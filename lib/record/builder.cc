@@ -1,13 +1,37 @@
 #include "record/builder.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/copy_until.h"
 #include "base/crc32c.h"
 
 namespace spool {
 
 namespace {
+
+/// Length, attributes, deltas, null key and value length in front of a value.
+constexpr std::size_t kRecordPrefixMax = 2 + 3 * kVarintBytesMax + kVarlongBytesMax + 1;
+
+/// As uvarint_size and put_uvarint, with the short ones first: those are nearly all.
+inline std::size_t short_varint_size(std::uint64_t u) {
+  if (u < 0x80) return 1;
+  return u < 0x4000 ? 2 : uvarint_size(u);
+}
+inline std::byte* put_short_varint(std::byte* p, std::uint64_t u) {
+  if (u < 0x80) {
+    *p = static_cast<std::byte>(u);
+    return p + 1;
+  }
+  if (u < 0x4000) {
+    p[0] = static_cast<std::byte>(u | 0x80);
+    p[1] = static_cast<std::byte>(u >> 7);
+    return p + 2;
+  }
+  return put_uvarint(p, u);
+}
 
 std::size_t nullable_size(const std::optional<std::string_view>& field) {
   if (!field) return 1;
@@ -70,31 +94,47 @@ BatchBuilder::Taken BatchBuilder::add_delimited(TimestampMs timestamp, std::stri
   const char* at = text.data();
   const char* const end = at + text.size();
   const std::int32_t count_before = count_;
-  while (at < end && buffer_.size() < bytes_limit) {
-    const auto* stop =
-        static_cast<const char*>(std::memchr(at, delimiter, static_cast<std::size_t>(end - at)));
-    if (stop == nullptr) break;
-    const auto size = static_cast<std::size_t>(stop - at);
-    if (size > piece_max) break;
-    note_time(timestamp);
-    const std::int64_t time_delta = timestamp - base_timestamp_;
-    const auto value_size = static_cast<std::int64_t>(size);
-    const std::size_t length =
-        3 + varint_size(time_delta) + varint_size(count_) + varint_size(value_size) + size;
-    buffer_.make_room(kVarintBytesMax + length);
-    std::byte* p = put_varint(buffer_.end(), static_cast<std::int64_t>(length));
+  if (buffer_.size() >= bytes_limit || text.empty()) return {};
+  const std::int64_t time_delta = count_ == 0 ? 0 : timestamp - base_timestamp_;
+  std::array<std::byte, kVarlongBytesMax> time{};
+  const auto time_size =
+      static_cast<std::size_t>(put_varint(time.data(), time_delta) - time.data());
+  // Everything that a store through a byte pointer might alias is kept in locals: this loop runs
+  // once a line.
+  const std::size_t look_max = piece_max == SIZE_MAX ? piece_max : piece_max + 1;
+  buffer_.make_room(std::min(text.size(), look_max) + bytes_limit + kRecordPrefixMax + kCopySlack);
+  std::byte* out = buffer_.end();
+  const std::byte* const limit = buffer_.data() + bytes_limit;
+  std::uint32_t count = static_cast<std::uint32_t>(count_);
+  std::size_t guess = 0;  // bytes in front of a value: as many as the one before had
+  while (at < end && out < limit) {
+    const std::size_t look = std::min(static_cast<std::size_t>(end - at), look_max);
+    const std::size_t size = copy_until(out + guess, at, look, delimiter);
+    if (size == kNotFound) break;
+    // attributes and the null key take a byte each, and so does the count of headers behind the
+    // value
+    const std::size_t fields = 2 + time_size + short_varint_size(2 * count);
+    const std::size_t value_fields = short_varint_size(2 * size);
+    const std::size_t length = fields + value_fields + size + 1;
+    const std::size_t front = short_varint_size(2 * length) + fields + value_fields;
+    if (front != guess) std::memmove(out + front, out + guess, size);
+    guess = front;
+    std::byte* p = put_short_varint(out, 2 * length);
     *p++ = std::byte{0};
-    p = put_varint(p, time_delta);
-    p = put_varint(p, count_);
+    p = std::copy_n(time.data(), time_size, p);
+    p = put_short_varint(p, 2 * std::uint64_t{count});
     *p++ = std::byte{1};  // -1: no key
-    p = put_varint(p, value_size);
-    std::memcpy(p, at, size);
+    p = put_short_varint(p, 2 * size);
     p += size;
     *p++ = std::byte{0};
-    buffer_.set_end(p);
-    ++count_;
-    at = stop + 1;
+    out = p;
+    ++count;
+    at += size + 1;
   }
+  if (at == text.data()) return {};
+  note_time(timestamp);
+  buffer_.set_end(out);
+  count_ = static_cast<std::int32_t>(count);
   return {static_cast<std::size_t>(at - text.data()), count_ - count_before};
 }
 
