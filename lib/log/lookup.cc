@@ -58,6 +58,10 @@ Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& pl
     if (!end && end.error().code == Errc::kNotFound && attempt < kAttempts) continue;
     if (!end) return fail(end.error());
     view.log_end = std::max(*end, view.log_start);
+    for (const Offset base : view.files.segments) {
+      const auto st = env.fs.stat(segment_path(place.dir, base, kLogSuffix));
+      if (st) view.bytes += st->size;
+    }
     return view;
   }
 }

@@ -1,0 +1,54 @@
+#pragma once
+/// Standard output of consume: filled by one thread, written by another, so that formatting and
+/// writing go on side by side.
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace spool {
+
+/// Calls are for one thread.
+class Output {
+ public:
+  /// `escape`: control bytes and what is not UTF-8 are shown as \xNN, for terminals.
+  explicit Output(bool escape);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  /// What was formatted and not handed over yet; append to it.
+  [[nodiscard]] std::string& text() { return text_; }
+  /// Hands text() over when there is enough of it. False when writing has failed.
+  [[nodiscard]] bool flush_if_full() { return text_.size() < kFullBytes || flush(); }
+  /// Hands text() over.
+  [[nodiscard]] bool flush();
+  /// Waits until all is written. False when writing failed: problem() is its errno.
+  [[nodiscard]] bool finish();
+  [[nodiscard]] bool failed();
+  [[nodiscard]] int problem();
+
+  static constexpr std::size_t kFullBytes = std::size_t{128} << 10;
+
+ private:
+  void write_loop();
+
+  const bool escape_;
+  std::string text_;
+  std::mutex mutex_;  ///< guards all below
+  std::condition_variable filled_;
+  std::condition_variable taken_;
+  std::string ready_;
+  bool writing_ = false;
+  bool stop_ = false;
+  int problem_ = 0;
+  std::thread thread_;  ///< started by the second flush: a short output needs none
+  bool threaded_ = false;
+};
+
+/// `text` with control bytes (but line end and tab) and bytes that are not UTF-8 as \xNN.
+[[nodiscard]] std::string escape_for_terminal(std::string_view text);
+
+}  // namespace spool

@@ -1,0 +1,43 @@
+#pragma once
+/// What consume prints of a record, and whether it prints it at all.
+
+#include <memory>
+#include <optional>
+#include <regex.h>
+#include <string>
+
+#include "consume_options.h"
+#include "format_out.h"
+#include "record_context.h"
+
+namespace spool {
+
+/// Not thread-safe.
+class Printer {
+ public:
+  /// Errc::kUsage for a format string or a regular expression that does not compile.
+  [[nodiscard]] static Result<Printer> make(const ConsumeOptions& options);
+
+  /// Whether the filters let it through.
+  [[nodiscard]] bool wants(const RecordView& record) const;
+  void print(const RecordContext& context, std::string& out) const;
+
+ private:
+  struct FreeRegex {
+    void operator()(regex_t* r) const {
+      ::regfree(r);
+      delete r;
+    }
+  };
+  std::string delimiter_;
+  std::optional<std::string> key_delimiter_;
+  std::string null_marker_;
+  bool json_ = false;
+  bool filters_ = false;
+  std::optional<OutputFormat> format_;
+  std::optional<std::string> key_glob_;
+  std::vector<HeaderFilter> headers_;
+  std::unique_ptr<regex_t, FreeRegex> grep_;
+};
+
+}  // namespace spool

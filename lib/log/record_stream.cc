@@ -1,0 +1,92 @@
+#include "log/record_stream.h"
+
+#include <fmt/format.h>
+
+#include "log/lookup.h"
+
+namespace spool {
+
+namespace {
+
+constexpr std::size_t kScratchKeep = std::size_t{4} << 20;
+
+}  // namespace
+
+RecordStream::RecordStream(const LogEnv& env, const PartitionPlace& place, Offset from,
+                           const Options& options)
+    : place_(place),
+      options_(options),
+      cursor_(env, place, from, options.chunk_bytes),
+      filter_(env, place),
+      from_(from),
+      position_(from) {}
+
+Result<RecordStream::Step> RecordStream::next() {
+  for (;;) {
+    if (records_) {
+      while ((record_ = records_->next()) != nullptr) {
+        if (record_->offset < from_) continue;
+        position_ = record_->offset + 1;
+        return Step::kRecord;
+      }
+      const bool good = records_->ok();
+      records_.reset();
+      if (scratch_.capacity() > kScratchKeep) std::vector<std::byte>().swap(scratch_);
+      if (!good) return bad_content(Error{Errc::kCorrupt, 0, "its records do not parse"});
+      position_ = std::max(position_, batch().next_offset());
+    }
+    if (!held_) {
+      TRY_ASSIGN(const Cursor::Step step, cursor_.next());
+      if (step == Cursor::Step::kEnd) {
+        position_ = std::max(position_, cursor_.next_offset());
+        return Step::kEnd;
+      }
+      bytes_ += cursor_.batch().header.size();
+    }
+    TRY_ASSIGN(const auto stop, open_batch());
+    if (stop) return *stop;
+  }
+}
+
+/// Decides about the cursor's batch; opens it when its records are to be given out.
+Result<std::optional<RecordStream::Step>> RecordStream::open_batch() {
+  const BatchHeader& h = batch();
+  held_ = false;
+  bool wanted = !h.control() || options_.control;
+  if (!h.control() && options_.read_committed) {
+    TRY_ASSIGN(const auto verdict, filter_.judge(h));
+    if (verdict == TransactionFilter::Verdict::kUndecided) {
+      held_ = true;
+      position_ = std::max(position_, h.base_offset);
+      return std::optional(Step::kUndecided);
+    }
+    wanted = verdict == TransactionFilter::Verdict::kDeliver;
+  }
+  if (!wanted) {
+    position_ = std::max(position_, h.next_offset());
+    return std::optional<Step>();
+  }
+  auto opened = open_records(cursor_.batch(), decompressor_, kDecompressedBytesMax, scratch_);
+  if (!opened) return bad_content(opened.error());
+  records_ = std::move(*opened);
+  return std::optional<Step>();
+}
+
+tl::unexpected<Error> RecordStream::bad_content(const Error& why) {
+  bad_content_ = true;
+  return fail(Errc::kCorrupt, fmt::format("{}: the batch of offsets {} to {} is damaged: {}",
+                                          place_.name(), batch().base_offset.value(),
+                                          batch().last_offset().value(), why.message()));
+}
+
+void RecordStream::skip_damage() {
+  if (!bad_content_) {
+    cursor_.skip_damage();
+    position_ = std::max(position_, cursor_.next_offset());
+    return;
+  }
+  bad_content_ = false;
+  position_ = std::max(position_, batch().next_offset());
+}
+
+}  // namespace spool
