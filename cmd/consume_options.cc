@@ -80,7 +80,8 @@ Result<void> read_filters(const Args& args, ConsumeOptions& out) {
 
 Result<ConsumeOptions> read_consume_options(const Args& args, TimestampMs now) {
   ConsumeOptions out;
-  out.topics = args.words();
+  out.topics = args.list("topic");
+  out.topics.insert(out.topics.end(), args.words().begin(), args.words().end());
   if (out.topics.empty()) return fail(Errc::kUsage, "no topic");
   for (const std::string& topic : out.topics)
     TRY(check_topic_name(topic));

@@ -59,6 +59,7 @@ constexpr auto kProduce = std::to_array<OptionDef>({
 });
 
 constexpr auto kConsume = std::to_array<OptionDef>({
+    {"topic", 't', kList, "T", "a topic, besides the words; repeatable"},
     {"follow", 'f', kFlag, "", "wait for more at the end"},
     {"retry", '\0', kFlag, "", "with -f: wait for the topic to appear, or to come back"},
     {"pid", '\0', kValue, "P", "with -f: end when process P is gone"},

@@ -15,8 +15,6 @@ namespace spool {
 namespace {
 
 constexpr const char* kMetadataFile = "partition.metadata";
-/// Below this, checking again after a power cut costs less than keeping the recovery point fresh.
-constexpr std::int64_t kRenewBytesMin = 16 << 20;
 
 std::string metadata_text(const Uuid& id) {
   return fmt::format("version: 0\ntopic_id: {}", id.text());
@@ -205,7 +203,6 @@ Result<void> Appender::adopt_tail(Tail tail, bool take_over) {
   if (!same_segment) {
     synced_end_ = state_->recovery_point >= tail_.next_offset ? tail_.size : 0;
     began_at_ = tail_.next_offset;
-    began_position_ = tail_.size;
   }
   ours_from_ = tail_.size;  // what came in between is others'
   TRY_ASSIGN(const auto epochs, read_epochs(env_.fs, place_.dir));
@@ -271,7 +268,6 @@ Result<void> Appender::roll() {
   segment_first_timestamp_ = kNoTimestamp;
   synced_end_ = ours_from_ = 0;
   began_at_ = base;
-  began_position_ = 0;
   return {};
 }
 
@@ -372,7 +368,7 @@ Result<void> Appender::renew_state(Offset recovery_point, Durability durability)
 
 Result<void> Appender::close() {
   const std::lock_guard guard(mutex_);
-  if (failed_ || !open_ || !synced_ || began_position_ < kRenewBytesMin) return {};
+  if (failed_ || !open_ || !synced_ || !state_ || state_->recovery_point >= began_at_) return {};
   TRY_ASSIGN(const auto operation, env_.locks.begin());
   TRY_ASSIGN(const auto byte,
              env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));

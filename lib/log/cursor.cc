@@ -7,6 +7,7 @@
 #include "log/appender.h"
 #include "log/index_file.h"
 #include "log/segment_indexes.h"
+#include "log/state_file.h"
 #include "log/walk.h"
 
 namespace spool {
@@ -186,7 +187,28 @@ Result<std::optional<Cursor::Step>> Cursor::at_segment_end(Offset behind) {
   return std::optional<Step>();
 }
 
-tl::unexpected<Error> Cursor::damaged(std::int64_t position, Damage resume) {
+/// Whether what stands at next_ was never known to be on disk, and nobody has looked at it since
+/// the machine went down (or since this copy was made): the next appender will end the log here.
+Result<bool> Cursor::unrecovered() {
+  if (!place_.ours) return false;
+  TRY_ASSIGN(const FileStat folder, env_.fs.stat(place_.dir));
+  TRY_ASSIGN(const auto state, read_state(env_.fs, place_.dir));
+  if (!state) return true;
+  TRY_ASSIGN(const std::string boot, env_.fs.boot_id());
+  return !state->same_life(boot, folder) && next_ >= state->recovery_point;
+}
+
+Result<std::optional<Cursor::Step>> Cursor::damaged(std::int64_t position, Damage resume) {
+  TRY_ASSIGN(const bool ends_here, unrecovered());
+  if (ends_here) {
+    if (!told_unrecovered_)
+      env_.notice(fmt::format(
+          "{}: what is behind offset {} was not synced when the machine stopped or this "
+          "copy was made, and does not read: the log ends there",
+          place_.name(), next_.value()));
+    told_unrecovered_ = true;
+    return std::optional(Step::kEnd);
+  }
   damage_ = resume;
   return fail(Errc::kCorrupt,
               fmt::format("'{}' is damaged at byte {}: offsets {} to {} do not read",

@@ -4,7 +4,10 @@
 ///
 /// - Bytes at the end that hold no whole batch, with no whole batch behind them, are "not there
 /// yet".
-/// - A bad batch with a whole one behind it is, after one re-read, damage: Errc::kCorrupt.
+/// - A bad batch with a whole one behind it is, after one re-read, damage: Errc::kCorrupt. But
+/// where a power cut or a copy
+///   was not recovered from yet, the first bad batch behind the recovery point ends the log, as it
+///   will for the next appender.
 /// - Offsets that were trimmed away under the reader are counted and skipped.
 
 #include <cstdint>
@@ -54,7 +57,8 @@ class Cursor {
   [[nodiscard]] Result<bool> still_named();
   [[nodiscard]] Result<std::optional<Offset>> segment_behind(BatchReader::Item item);
   [[nodiscard]] Result<bool> reread(bool& whole);
-  [[nodiscard]] tl::unexpected<Error> damaged(std::int64_t position, Damage resume);
+  [[nodiscard]] Result<std::optional<Step>> damaged(std::int64_t position, Damage resume);
+  [[nodiscard]] Result<bool> unrecovered();
   [[nodiscard]] Result<std::optional<Step>> at_stop(BatchReader::Item item);
   [[nodiscard]] Result<std::optional<Step>> at_segment_end(Offset behind);
   [[nodiscard]] bool accept();
@@ -71,6 +75,7 @@ class Cursor {
   FileStat file_;  ///< its identity
   std::optional<BatchReader> reader_;
   std::optional<Damage> damage_;
+  bool told_unrecovered_ = false;
 };
 
 /// Where to start reading a segment for `target`: the position of a whole batch at or before it, by
