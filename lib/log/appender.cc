@@ -49,6 +49,8 @@ Result<Appender::Appended> Appender::append(MutableBytes batch) {
   TRY_ASSIGN(const auto byte,
              env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
   TRY(refresh());
+  // Before anything looks at its times: they decide about rolling.
+  if (place_.config.append_time) set_append_time(batch, env_.clock.now());
   const BatchHeader header = BatchHeader::decode(batch.data());
   if (must_roll(header)) {
     auto rolled = roll();
@@ -274,7 +276,6 @@ Result<void> Appender::roll() {
 Result<Appender::Appended> Appender::write(MutableBytes batch, BatchHeader header) {
   TRY(raise_epoch());
   place_batch(batch, tail_.next_offset, epoch_);
-  if (place_.config.append_time) set_append_time(batch, env_.clock.now());
   header = BatchHeader::decode(batch.data());
   auto done = tail_.file->write_at(batch, tail_.size);
   if (done) done = indexes_->note(tail_.size, header);
