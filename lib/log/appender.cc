@@ -205,6 +205,7 @@ Result<void> Appender::adopt_tail(Tail tail, bool take_over) {
   if (!same_segment) {
     synced_end_ = state_->recovery_point >= tail_.next_offset ? tail_.size : 0;
     began_at_ = tail_.next_offset;
+    synced_ = false;  // whatever was synced was another segment
   }
   ours_from_ = tail_.size;  // what came in between is others'
   TRY_ASSIGN(const auto epochs, read_epochs(env_.fs, place_.dir));
@@ -270,6 +271,7 @@ Result<void> Appender::roll() {
   segment_first_timestamp_ = kNoTimestamp;
   synced_end_ = ours_from_ = 0;
   began_at_ = base;
+  synced_ = false;
   return {};
 }
 
@@ -326,8 +328,10 @@ Result<void> Appender::sync() {
     on_sync_failure(done.error());
     return done;
   }
-  synced_ = true;
-  if (file == tail_.file) synced_end_ = std::max(synced_end_, upto);
+  if (file == tail_.file) {
+    synced_ = true;
+    synced_end_ = std::max(synced_end_, upto);
+  }
   return {};
 }
 
