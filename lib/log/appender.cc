@@ -56,7 +56,7 @@ Result<Appender::Appended> Appender::append(MutableBytes batch) {
     auto rolled = roll();
     if (!rolled) {
       open_ = false;
-      if (sync_failed_) on_sync_failure(rolled.error());
+      if (sync_failed_) on_sync_failure(rolled.error(), true);
       return fail(rolled.error());
     }
   }
@@ -325,7 +325,7 @@ Result<void> Appender::sync() {
   }
   const std::lock_guard guard(mutex_);
   if (!done) {
-    on_sync_failure(done.error());
+    on_sync_failure(done.error(), false);
     return done;
   }
   if (file == tail_.file) {
@@ -335,24 +335,29 @@ Result<void> Appender::sync() {
   return {};
 }
 
-/// Needs mutex_.
-void Appender::on_sync_failure(const Error& error) {
+/// Needs mutex_; takes the append byte where the caller has not.
+void Appender::on_sync_failure(const Error& error, bool byte_held) {
   if (failed_) return;
   failed_ = error;
-  if (auto handled = cut_or_suspect(); !handled)
+  if (auto handled = cut_or_suspect(byte_held); !handled)
     env_.notice(fmt::format("{}: after a failed sync the end of the log could not be cut: {}",
                             place_.name(), handled.error().message()));
 }
 
 /// After a failed sync the page cache holds bytes that the disk lost. What is all ours is cut away;
-/// where others have written among it, the next appender is told to rewrite the segment. Not
-/// synced: after a power cut everything is checked anyway.
-Result<void> Appender::cut_or_suspect() {
-  TRY_ASSIGN(const auto operation, env_.locks.begin());
-  TRY_ASSIGN(const auto byte,
-             env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
-  TRY_ASSIGN(const FileStat st, tail_.file->stat());
-  if (st.size == tail_.size && ours_from_ <= synced_end_ && synced_end_ <= tail_.size) {
+/// where others have written among it or behind it, the next appender is told to rewrite the
+/// segment. Not synced: after a power cut everything is checked anyway.
+Result<void> Appender::cut_or_suspect(bool byte_held) {
+  DirLocks::Operation operation;
+  DirLocks::ByteLock byte;
+  if (!byte_held) {
+    TRY_ASSIGN(operation, env_.locks.begin());
+    TRY_ASSIGN(byte, env_.locks.lock_byte(
+                         DirLocks::append_name(place_.topic, place_.partition.value())));
+  }
+  // Not a segment that somebody has rolled or replaced: that would leave a gap.
+  TRY_ASSIGN(const bool last, unchanged());
+  if (last && ours_from_ <= synced_end_ && synced_end_ <= tail_.size) {
     if (auto cut = tail_.file->truncate(synced_end_)) return cut;
   }
   TRY_ASSIGN(const auto state, read_state(env_.fs, place_.dir));
