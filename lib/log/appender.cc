@@ -352,8 +352,8 @@ Result<void> Appender::cut_or_suspect(bool byte_held) {
   DirLocks::ByteLock byte;
   if (!byte_held) {
     TRY_ASSIGN(operation, env_.locks.begin());
-    TRY_ASSIGN(byte, env_.locks.lock_byte(
-                         DirLocks::append_name(place_.topic, place_.partition.value())));
+    TRY_ASSIGN(byte,
+               env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
   }
   // Not a segment that somebody has rolled or replaced: that would leave a gap.
   TRY_ASSIGN(const bool last, unchanged());
