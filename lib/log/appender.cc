@@ -189,8 +189,10 @@ Result<void> Appender::open_log() {
   const bool plain = state_ && state_->plain;
   state_ =
       PartitionState{env_.boot_id, folder.device, folder.inode, tail.next_offset, plain, false};
-  TRY(write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNamed));
-  return adopt_tail(std::move(tail), take_over);
+  TRY(adopt_tail(std::move(tail), take_over));
+  // At once, and before the state says that all is well: the next appender may be another one.
+  if (tail_.cut || take_over) TRY(raise_epoch());
+  return write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNamed);
 }
 
 /// Takes the found end as the one to append at.
