@@ -192,6 +192,7 @@ Result<void> Appender::open_log() {
   TRY(adopt_tail(std::move(tail), take_over));
   // At once, and before the state says that all is well: the next appender may be another one.
   if (tail_.cut || take_over) TRY(raise_epoch());
+  TRY(indexes_->sync());
   return write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNamed);
 }
 
@@ -387,6 +388,7 @@ Result<void> Appender::close() {
   // Only the folder that was written to: it may have been deleted and made again since.
   TRY_ASSIGN(const bool same, unchanged());
   if (!same) return {};
+  TRY(indexes_->sync());
   return renew_state(began_at_, Durability::kSynced);
 }
 

@@ -128,6 +128,11 @@ Result<void> SegmentIndexes::drop_from(std::int64_t position) {
   return offsets_.keep(count);
 }
 
+Result<void> SegmentIndexes::sync() {
+  TRY(offsets_.sync());
+  return times_.sync();
+}
+
 Result<void> SegmentIndexes::close_segment() {
   return append_time_entry();
 }
