@@ -65,6 +65,7 @@ class Consumer {
         options_(options),
         common_(common),
         printer_(std::move(printer)),
+        plain_(printer_.plain()),
         output_(::isatty(STDOUT_FILENO) == 1 && !options.raw),
         watcher_(options.follow && !store.shared_host_fs()) {}
   ~Consumer() {
@@ -96,6 +97,7 @@ class Consumer {
   void after_wake();
   [[nodiscard]] bool pid_gone() const;
   [[nodiscard]] bool print(Lane& lane);
+  [[nodiscard]] bool print_batch(Lane& lane);
   [[nodiscard]] bool full() const { return options_.count && printed_ >= *options_.count; }
   void tell(const std::string& text) const {
     if (!common_.quiet) say(text);
@@ -106,6 +108,7 @@ class Consumer {
   const ConsumeOptions& options_;
   const Common& common_;
   Printer printer_;
+  const bool plain_;
   Output output_;
   Watcher watcher_;
   std::list<Lane> lanes_;  ///< addresses stay: streams borrow the places
@@ -277,6 +280,23 @@ Result<bool> Consumer::advance(Lane& lane) {
   }
 }
 
+/// The rest of a batch, where records are printed as they are.
+bool Consumer::print_batch(Lane& lane) {
+  const auto limit = lane.limit();
+  // A batch that may reach beyond what is wanted takes the careful way.
+  if ((limit && lane.stream->batch().next_offset() > *limit) || options_.unbuffered ||
+      options_.count)
+    return true;
+  std::string& out = output_.text();
+  RecordStream& stream = *lane.stream;
+  while (stream.next_in_batch()) {
+    printer_.print_plain(stream.record(), out);
+    ++printed_;
+    if (out.size() >= Output::kFullBytes && !output_.flush()) return false;
+  }
+  return true;
+}
+
 Result<Consumer::Flow> Consumer::read_turn(Lane& lane, bool& progress) {
   const std::int64_t before = lane.stream->bytes();
   while (!full()) {
@@ -287,6 +307,7 @@ Result<Consumer::Flow> Consumer::read_turn(Lane& lane, bool& progress) {
     }
     progress = true;
     if (!print(lane)) return Flow::kStop;
+    if (plain_ && !print_batch(lane)) return Flow::kStop;
     if (lane.stream->bytes() - before >= kTurnBytes) break;
   }
   if (full() || pending_signal() != 0) return Flow::kStop;

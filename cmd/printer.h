@@ -21,6 +21,15 @@ class Printer {
   /// Whether the filters let it through.
   [[nodiscard]] bool wants(const RecordView& record) const;
   void print(const RecordContext& context, std::string& out) const;
+  /// Whether records are printed as value and a one-byte delimiter, and nothing is filtered.
+  [[nodiscard]] bool plain() const {
+    return !json_ && !format_ && !filters_ && !key_delimiter_ && delimiter_.size() == 1;
+  }
+  /// print() for such.
+  void print_plain(const RecordView& record, std::string& out) const {
+    out.append(record.value ? *record.value : null_marker_);
+    out.push_back(delimiter_.front());
+  }
 
  private:
   struct FreeRegex {

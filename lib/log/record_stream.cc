@@ -24,6 +24,7 @@ RecordStream::RecordStream(const LogEnv& env, const PartitionPlace& place, Offse
 Result<RecordStream::Step> RecordStream::next() {
   for (;;) {
     if (records_) {
+      // At its end, and after a failure, the iterator gives nothing however often it is asked.
       while ((record_ = records_->next()) != nullptr) {
         if (record_->offset < from_) continue;
         position_ = record_->offset + 1;

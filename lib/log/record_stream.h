@@ -31,6 +31,14 @@ class RecordStream {
   /// Errc::kDeleted.
   [[nodiscard]] Result<Step> next();
 
+  /// The next record, as long as it is in the same batch; false otherwise, and then next() goes on.
+  /// The fast way.
+  [[nodiscard]] bool next_in_batch() {
+    if (!records_ || (record_ = records_->next()) == nullptr) return false;
+    position_ = record_->offset + 1;
+    return true;
+  }
+
   /// Valid until the next call.
   [[nodiscard]] const RecordView& record() const { return *record_; }
   [[nodiscard]] const BatchHeader& batch() const { return cursor_.batch().header; }

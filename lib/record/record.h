@@ -9,6 +9,7 @@
 /// A record takes exactly `length` bytes; anything else makes the batch corrupt.
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -50,13 +51,51 @@ class RecordIterator {
         append_time_(append_time) {}
 
   /// The next record; nullptr after the last one, or at a malformed one (then `!ok()`).
-  [[nodiscard]] const RecordView* next();
+  [[nodiscard]] const RecordView* next() {
+    if (left_ <= 0 || !ok_) [[unlikely]] {
+      ok_ = ok_ && left_ == 0 && at_ == end_;
+      return nullptr;
+    }
+    ok_ = parse();
+    --left_;
+    return ok_ ? &record_ : nullptr;
+  }
   /// False when a record was malformed or bytes are left behind the last one.
   [[nodiscard]] bool ok() const { return ok_; }
 
  private:
-  bool parse();
-  bool parse_headers(class VarintReader& in);
+  [[nodiscard]] bool parse() {
+    VarintReader outer(at_, end_);
+    const std::int64_t length = outer.varint();
+    const Bytes body = outer.take(length);
+    if (!outer.ok() || body.empty()) [[unlikely]]
+      return false;
+    at_ = outer.at();
+
+    VarintReader in(body.data() + 1, body.data() + body.size());  // one byte of unused attributes
+    const std::int64_t timestamp_delta = in.varint();
+    const std::int64_t offset_delta = in.varint();
+    record_.key = nullable(in);
+    record_.value = nullable(in);
+    const std::int64_t header_count = in.varint();
+    headers_.clear();
+    record_.headers = &headers_;
+    if (header_count != 0 && !parse_headers(in, header_count)) return false;
+    std::int64_t timestamp = 0;
+    if (!in.ok() || in.left() != 0 || offset_delta < 0 || offset_delta > INT32_MAX ||
+        __builtin_add_overflow(base_timestamp_.value(), timestamp_delta, &timestamp)) [[unlikely]]
+      return false;
+    record_.offset = base_offset_ + offset_delta;
+    record_.timestamp = append_time_ ? max_timestamp_ : TimestampMs(timestamp);
+    return true;
+  }
+  /// A length of -1 is null; below that is malformed and makes the reader fail.
+  [[nodiscard]] static std::optional<std::string_view> nullable(VarintReader& in) {
+    const std::int64_t length = in.varint();
+    if (length == -1) return std::nullopt;
+    return as_text(in.take(length));
+  }
+  [[nodiscard]] bool parse_headers(VarintReader& in, std::int64_t count);
 
   const std::byte* at_;
   const std::byte* end_;
