@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <list>
 #include <poll.h>
 #include <queue>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "log/record_stream.h"
 #include "output.h"
 #include "printer.h"
+#include "progress.h"
 
 namespace spool {
 
@@ -32,9 +33,9 @@ constexpr int kPollMs = 50;                 ///< between looks where nothing tel
 constexpr int kRetryMs = 250;               ///< between looks for a topic that is not there
 constexpr int kRootToken = -1;
 
-std::int64_t steady_ms() {
-  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+bool writes_file() {
+  struct stat st{};
+  return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /// One partition that is read.
@@ -60,14 +61,16 @@ struct Lane {
 
 class Consumer {
  public:
-  Consumer(Store& store, const ConsumeOptions& options, const Common& common, Printer printer)
+  Consumer(Store& store, const ConsumeOptions& options, const Common& common, Printer printer,
+           const Args& args)
       : store_(store),
         options_(options),
         common_(common),
         printer_(std::move(printer)),
         plain_(printer_.plain()),
         output_(::isatty(STDOUT_FILENO) == 1 && !options.raw),
-        watcher_(options.follow && !store.shared_host_fs()) {}
+        watcher_(options.follow && !store.shared_host_fs()),
+        progress_(args, !options.follow && writes_file()) {}
   ~Consumer() {
     if (pid_fd_ >= 0) ::close(pid_fd_);
   }
@@ -111,6 +114,7 @@ class Consumer {
   const bool plain_;
   Output output_;
   Watcher watcher_;
+  Progress progress_;
   std::list<Lane> lanes_;  ///< addresses stay: streams borrow the places
   std::vector<std::string> missing_;
   std::int64_t printed_ = 0;
@@ -328,6 +332,7 @@ Result<Consumer::Flow> Consumer::read_all_turns(bool& progress) {
       }
     }
     if (!flow || *flow == Flow::kStop) return flow;
+    progress_.update(output_.bytes(), 0, printed_);
     // Between turns what one partition gave is on its way, whatever the next one takes.
     if (output_.failed()) return Flow::kStop;
   }
@@ -589,6 +594,7 @@ Result<void> Consumer::work() {
 
 int Consumer::finish(const Result<void>& done) {
   const bool written = output_.finish();
+  progress_.clear();
   const int signal = pending_signal();
   if (!done) {
     const int result = report_error(done.error());
@@ -632,7 +638,7 @@ int run_consume(const Args& args) {
   install_signals();
   auto store = Store::open(store_opts, common->dir);
   if (!store) return report_error(store.error());
-  return Consumer(**store, *options, *common, std::move(*printer)).run();
+  return Consumer(**store, *options, *common, std::move(*printer), args).run();
 }
 
 }  // namespace spool

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -155,6 +156,11 @@ void die_of(int signal) {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
   ::raise(signal);
   _exit(status::kSignal + signal);
+}
+
+std::int64_t steady_ms() {
+  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 bool write_all(int fd, std::string_view text) {

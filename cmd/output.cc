@@ -54,6 +54,7 @@ std::string escape_for_terminal(std::string_view text) {
 
 bool Output::flush() {
   if (text_.empty()) return !failed();
+  bytes_ += static_cast<std::int64_t>(text_.size());
   if (escape_) text_ = escape_for_terminal(text_);
   std::unique_lock guard(mutex_);
   if (problem_ != 0) return false;

@@ -30,6 +30,9 @@ class Output {
   [[nodiscard]] bool failed();
   [[nodiscard]] int problem();
 
+  /// Handed over so far.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
   static constexpr std::size_t kFullBytes = std::size_t{128} << 10;
 
  private:
@@ -37,6 +40,7 @@ class Output {
 
   const bool escape_;
   std::string text_;
+  std::int64_t bytes_ = 0;
   std::mutex mutex_;  ///< guards all below
   std::condition_variable filled_;
   std::condition_variable taken_;
