@@ -291,10 +291,12 @@ bool Consumer::print_batch(Lane& lane) {
   if ((limit && lane.stream->batch().next_offset() > *limit) || options_.unbuffered ||
       options_.count)
     return true;
+  RecordIterator* records = lane.stream->rest_of_batch();
+  if (records == nullptr) return true;
   std::string& out = output_.text();
-  RecordStream& stream = *lane.stream;
-  while (stream.next_in_batch()) {
-    printer_.print_plain(stream.record(), out);
+  std::optional<std::string_view> value;
+  while (records->next_value(value)) {
+    printer_.print_plain(value, out);
     ++printed_;
     if (out.size() >= Output::kFullBytes && !output_.flush()) return false;
   }

@@ -25,10 +25,15 @@ class Printer {
   [[nodiscard]] bool plain() const {
     return !json_ && !format_ && !filters_ && !key_delimiter_ && delimiter_.size() == 1;
   }
-  /// print() for such.
-  void print_plain(const RecordView& record, std::string& out) const {
-    out.append(record.value ? *record.value : null_marker_);
-    out.push_back(delimiter_.front());
+  /// print() for such. The value must have a byte behind it, as those of a block have: it is copied
+  /// along, and replaced.
+  void print_plain(const std::optional<std::string_view>& value, std::string& out) const {
+    if (value) [[likely]] {
+      out.append(value->data(), value->size() + 1);
+      out.back() = delimiter_.front();
+    } else {
+      out.append(null_marker_).push_back(delimiter_.front());
+    }
   }
 
  private:

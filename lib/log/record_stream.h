@@ -31,13 +31,10 @@ class RecordStream {
   /// Errc::kDeleted.
   [[nodiscard]] Result<Step> next();
 
-  /// The next record, as long as it is in the same batch; false otherwise, and then next() goes on.
-  /// The fast way.
-  [[nodiscard]] bool next_in_batch() {
-    if (!records_ || (record_ = records_->next()) == nullptr) return false;
-    position_ = record_->offset + 1;
-    return true;
-  }
+  /// What is left of the records of the batch at hand, for callers that want all of them and
+  /// nothing but their values; or nullptr. next() goes on behind it, and finds what was malformed
+  /// in it.
+  [[nodiscard]] RecordIterator* rest_of_batch() { return records_ ? &*records_ : nullptr; }
 
   /// Valid until the next call.
   [[nodiscard]] const RecordView& record() const { return *record_; }

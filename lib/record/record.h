@@ -60,6 +60,31 @@ class RecordIterator {
     --left_;
     return ok_ ? &record_ : nullptr;
   }
+  /// As next(), for callers that want the value alone; nullopt in `value` is null. False at the end
+  /// or at a malformed record. A value is followed by at least one byte of the block.
+  [[nodiscard]] bool next_value(std::optional<std::string_view>& value) {
+    if (left_ > 0 && ok_) [[likely]] {
+      const std::byte* at = at_;
+      std::int64_t length = 0;
+      if (short_varint(at, length) && length > 0 && length <= end_ - at) [[likely]] {
+        const std::byte* const stop = at + length;
+        std::int64_t size = 0;
+        if (skip_varint(++at, stop) && skip_varint(at, stop) && at < stop && *at == std::byte{1} &&
+            short_varint(++at, size) && size >= 0 && at + size + 1 == stop &&
+            *(stop - 1) == std::byte{0}) [[likely]] {
+          value = as_text({at, static_cast<std::size_t>(size)});
+          at_ = stop;
+          --left_;
+          return true;
+        }
+      }
+    }
+    const RecordView* record = next();  // a key, headers, null, a long one: the careful way
+    if (record == nullptr) return false;
+    value = record->value;
+    return true;
+  }
+
   /// False when a record was malformed or bytes are left behind the last one.
   [[nodiscard]] bool ok() const { return ok_; }
 
@@ -88,6 +113,26 @@ class RecordIterator {
     record_.offset = base_offset_ + offset_delta;
     record_.timestamp = append_time_ ? max_timestamp_ : TimestampMs(timestamp);
     return true;
+  }
+  /// A varint of one or two bytes; false for a longer one, or at the end of the block.
+  [[nodiscard]] bool short_varint(const std::byte*& at, std::int64_t& out) const {
+    if (end_ - at < 2) return false;
+    const auto low = std::to_integer<std::uint64_t>(at[0]);
+    if (low < 0x80) {
+      out = unzigzag(low);
+      ++at;
+      return true;
+    }
+    const auto high = std::to_integer<std::uint64_t>(at[1]);
+    if (high >= 0x80) return false;
+    out = unzigzag((low & 0x7f) | (high << 7));
+    at += 2;
+    return true;
+  }
+  [[nodiscard]] static bool skip_varint(const std::byte*& at, const std::byte* stop) {
+    while (at < stop && std::to_integer<unsigned>(*at) >= 0x80)
+      ++at;
+    return ++at <= stop;
   }
   /// A length of -1 is null; below that is malformed and makes the reader fail.
   [[nodiscard]] static std::optional<std::string_view> nullable(VarintReader& in) {
