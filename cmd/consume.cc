@@ -29,8 +29,9 @@ constexpr std::int64_t kTurnBytes = std::int64_t{1} << 20;
 constexpr std::size_t kChunk = std::size_t{1} << 18;
 constexpr std::size_t kSmallChunk = std::size_t{1}
                                     << 16;  ///< where many partitions are open at once
-constexpr int kPollMs = 50;                 ///< between looks where nothing tells of changes
-constexpr int kRetryMs = 250;               ///< between looks for a topic that is not there
+constexpr std::size_t kLargeValue = std::size_t{1} << 20;
+constexpr int kPollMs = 50;    ///< between looks where nothing tells of changes
+constexpr int kRetryMs = 250;  ///< between looks for a topic that is not there
 constexpr int kRootToken = -1;
 
 bool writes_file() {
@@ -240,7 +241,15 @@ bool Consumer::print(Lane& lane) {
   context.last_stable = lane.stable.value();
   context.high_watermark = lane.view.log_end.value();
   context.number = ++printed_;
-  printer_.print(context, output_.text());
+  if (record.value && record.value->size() > kLargeValue && printer_.value_as_it_stands() &&
+      !output_.escapes()) {
+    // A large value is written from where it stands.
+    printer_.print_before_value(context, output_.text());
+    if (!output_.write_through(*record.value)) return false;
+    printer_.print_after_value(output_.text());
+  } else {
+    printer_.print(context, output_.text());
+  }
   return options_.unbuffered ? output_.flush() : output_.flush_if_full();
 }
 
@@ -296,7 +305,12 @@ bool Consumer::print_batch(Lane& lane) {
   std::string& out = output_.text();
   std::optional<std::string_view> value;
   while (records->next_value(value)) {
-    printer_.print_plain(value, out);
+    if (value && value->size() > kLargeValue && !output_.escapes()) {
+      if (!output_.write_through(*value)) return false;
+      printer_.print_after_value(out);
+    } else {
+      printer_.print_plain(value, out);
+    }
     ++printed_;
     if (out.size() >= Output::kFullBytes && !output_.flush()) return false;
   }

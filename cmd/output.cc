@@ -83,6 +83,20 @@ bool Output::flush() {
   return true;
 }
 
+bool Output::write_through(std::string_view large) {
+  if (!flush()) return false;
+  bytes_ += static_cast<std::int64_t>(large.size());
+  std::unique_lock guard(mutex_);
+  taken_.wait(guard, [&] { return problem_ != 0 || (ready_.empty() && !writing_); });
+  if (problem_ != 0) return false;
+  guard.unlock();
+  const bool good = write_all(STDOUT_FILENO, large);
+  const int problem = errno;
+  guard.lock();
+  if (!good) problem_ = problem;
+  return good;
+}
+
 void Output::write_loop() {
   std::string piece;
   for (;;) {

@@ -55,7 +55,7 @@ class RecordStream {
   Cursor cursor_;
   TransactionFilter filter_;
   Decompressor decompressor_;
-  std::vector<std::byte> scratch_;
+  Buffer scratch_;
   std::optional<RecordIterator> records_;
   const RecordView* record_ = nullptr;
   Offset from_;
