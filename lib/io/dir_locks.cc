@@ -78,7 +78,12 @@ Result<void> DirLocks::take_directory() {
     // A broker removes the file on a clean stop: what we locked must still be what the path names.
     TRY_ASSIGN(const FileStat ours, directory_lock_->stat());
     const auto there = fs_.stat(path);
-    if (there && there->same_file(ours)) return fresh ? drop_clean_shutdown() : Result<void>();
+    if (there && there->same_file(ours)) {
+      if (!fresh) return {};
+      auto dropped = drop_clean_shutdown();
+      if (!dropped) directory_lock_.reset();  // the next operation has to try again
+      return dropped;
+    }
     directory_lock_.reset();
     if (!there && there.error().code != Errc::kNotFound) return fail(there.error());
   }

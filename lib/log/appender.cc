@@ -49,12 +49,14 @@ Result<Appender::Appended> Appender::append(MutableBytes batch) {
   TRY_ASSIGN(const auto byte,
              env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
   TRY(refresh());
+  // Before anything looks at its times: they decide about rolling.
+  if (place_.config.append_time) set_append_time(batch, env_.clock.now());
   const BatchHeader header = BatchHeader::decode(batch.data());
   if (must_roll(header)) {
     auto rolled = roll();
     if (!rolled) {
       open_ = false;
-      if (sync_failed_) on_sync_failure(rolled.error());
+      if (sync_failed_) on_sync_failure(rolled.error(), true);
       return fail(rolled.error());
     }
   }
@@ -189,8 +191,11 @@ Result<void> Appender::open_log() {
   const bool plain = state_ && state_->plain;
   state_ =
       PartitionState{env_.boot_id, folder.device, folder.inode, tail.next_offset, plain, false};
-  TRY(write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNamed));
-  return adopt_tail(std::move(tail), take_over);
+  TRY(adopt_tail(std::move(tail), take_over));
+  // At once, and before the state says that all is well: the next appender may be another one.
+  if (tail_.cut || take_over) TRY(raise_epoch());
+  TRY(indexes_->sync());
+  return write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNamed);
 }
 
 /// Takes the found end as the one to append at.
@@ -205,6 +210,7 @@ Result<void> Appender::adopt_tail(Tail tail, bool take_over) {
   if (!same_segment) {
     synced_end_ = state_->recovery_point >= tail_.next_offset ? tail_.size : 0;
     began_at_ = tail_.next_offset;
+    synced_ = false;  // whatever was synced was another segment
   }
   ours_from_ = tail_.size;  // what came in between is others'
   TRY_ASSIGN(const auto epochs, read_epochs(env_.fs, place_.dir));
@@ -270,13 +276,13 @@ Result<void> Appender::roll() {
   segment_first_timestamp_ = kNoTimestamp;
   synced_end_ = ours_from_ = 0;
   began_at_ = base;
+  synced_ = false;
   return {};
 }
 
 Result<Appender::Appended> Appender::write(MutableBytes batch, BatchHeader header) {
   TRY(raise_epoch());
   place_batch(batch, tail_.next_offset, epoch_);
-  if (place_.config.append_time) set_append_time(batch, env_.clock.now());
   header = BatchHeader::decode(batch.data());
   auto done = tail_.file->write_at(batch, tail_.size);
   if (done) done = indexes_->note(tail_.size, header);
@@ -324,32 +330,39 @@ Result<void> Appender::sync() {
   }
   const std::lock_guard guard(mutex_);
   if (!done) {
-    on_sync_failure(done.error());
+    on_sync_failure(done.error(), false);
     return done;
   }
-  synced_ = true;
-  if (file == tail_.file) synced_end_ = std::max(synced_end_, upto);
+  if (file == tail_.file) {
+    synced_ = true;
+    synced_end_ = std::max(synced_end_, upto);
+  }
   return {};
 }
 
-/// Needs mutex_.
-void Appender::on_sync_failure(const Error& error) {
+/// Needs mutex_; takes the append byte where the caller has not.
+void Appender::on_sync_failure(const Error& error, bool byte_held) {
   if (failed_) return;
   failed_ = error;
-  if (auto handled = cut_or_suspect(); !handled)
+  if (auto handled = cut_or_suspect(byte_held); !handled)
     env_.notice(fmt::format("{}: after a failed sync the end of the log could not be cut: {}",
                             place_.name(), handled.error().message()));
 }
 
 /// After a failed sync the page cache holds bytes that the disk lost. What is all ours is cut away;
-/// where others have written among it, the next appender is told to rewrite the segment. Not
-/// synced: after a power cut everything is checked anyway.
-Result<void> Appender::cut_or_suspect() {
-  TRY_ASSIGN(const auto operation, env_.locks.begin());
-  TRY_ASSIGN(const auto byte,
-             env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
-  TRY_ASSIGN(const FileStat st, tail_.file->stat());
-  if (st.size == tail_.size && ours_from_ <= synced_end_ && synced_end_ <= tail_.size) {
+/// where others have written among it or behind it, the next appender is told to rewrite the
+/// segment. Not synced: after a power cut everything is checked anyway.
+Result<void> Appender::cut_or_suspect(bool byte_held) {
+  DirLocks::Operation operation;
+  DirLocks::ByteLock byte;
+  if (!byte_held) {
+    TRY_ASSIGN(operation, env_.locks.begin());
+    TRY_ASSIGN(byte,
+               env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
+  }
+  // Not a segment that somebody has rolled or replaced: that would leave a gap.
+  TRY_ASSIGN(const bool last, unchanged());
+  if (last && ours_from_ <= synced_end_ && synced_end_ <= tail_.size) {
     if (auto cut = tail_.file->truncate(synced_end_)) return cut;
   }
   TRY_ASSIGN(const auto state, read_state(env_.fs, place_.dir));
@@ -377,6 +390,7 @@ Result<void> Appender::close() {
   // Only the folder that was written to: it may have been deleted and made again since.
   TRY_ASSIGN(const bool same, unchanged());
   if (!same) return {};
+  TRY(indexes_->sync());
   return renew_state(began_at_, Durability::kSynced);
 }
 

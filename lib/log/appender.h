@@ -73,8 +73,8 @@ class Appender {
   [[nodiscard]] Result<void> roll();
   [[nodiscard]] Result<Appended> write(MutableBytes batch, BatchHeader header);
   void undo_write();
-  void on_sync_failure(const Error& error);
-  [[nodiscard]] Result<void> cut_or_suspect();
+  void on_sync_failure(const Error& error, bool byte_held);
+  [[nodiscard]] Result<void> cut_or_suspect(bool byte_held);
   [[nodiscard]] Result<void> renew_state(Offset recovery_point, Durability durability);
 
   LogEnv env_;

@@ -142,20 +142,23 @@ Result<bool> Cursor::reread(bool& whole) {
 Result<std::optional<Cursor::Step>> Cursor::at_stop(BatchReader::Item item) {
   TRY_ASSIGN(const auto behind, segment_behind(item));
   if (behind) return at_segment_end(*behind);
-  if (item == BatchReader::Item::kEnd) {
-    TRY_ASSIGN(const bool named, still_named());
-    if (named) return std::optional(Step::kEnd);
-    reader_.reset();  // replaced or deleted: look again
-    return std::optional<Step>();
-  }
+  if (item == BatchReader::Item::kEnd) return at_end();
   const std::int64_t position = reader_->position();
   TRY_ASSIGN(const auto found,
              find_whole_batch(reader_->file(), position + 1, next_, place_.dense));
-  if (!found) return std::optional(Step::kEnd);
+  if (!found) return at_end();
   bool whole = false;
   TRY(reread(whole));
   if (whole) return std::optional<Step>();
   return damaged(position, {base_, found->position, found->header.base_offset});
+}
+
+/// Nothing whole is behind the reader: the end, unless the file was replaced or deleted.
+Result<std::optional<Cursor::Step>> Cursor::at_end() {
+  TRY_ASSIGN(const bool named, still_named());
+  if (named) return std::optional(Step::kEnd);
+  reader_.reset();  // look again
+  return std::optional<Step>();
 }
 
 /// The segment at hand ends here, for `behind` begins the next one.

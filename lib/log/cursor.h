@@ -62,6 +62,7 @@ class Cursor {
   [[nodiscard]] Result<std::optional<Step>> damaged(std::int64_t position, Damage resume);
   [[nodiscard]] Result<bool> unrecovered();
   [[nodiscard]] Result<std::optional<Step>> at_stop(BatchReader::Item item);
+  [[nodiscard]] Result<std::optional<Step>> at_end();
   [[nodiscard]] Result<std::optional<Step>> at_segment_end(Offset behind);
   [[nodiscard]] bool accept();
 

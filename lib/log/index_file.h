@@ -67,6 +67,7 @@ class IndexFile {
   [[nodiscard]] Result<void> append(const Entry& entry);
   /// Keeps the first `count` entries and cuts the file there, preallocated zeros included.
   [[nodiscard]] Result<void> keep(std::int64_t count);
+  [[nodiscard]] Result<void> sync() { return file_->sync(); }
 
  private:
   [[nodiscard]] Result<void> measure();

@@ -160,19 +160,22 @@ std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Off
       TimeIndex::open_read(env.fs, segment_path(place.dir, base, kTimeIndexSuffix), base);
   if (!offsets || !times || times->count() == 0) return blocks;
   std::int64_t t = 0;
-  std::optional<TimeEntry> greatest;
   for (std::int64_t i = 0; i < offsets->count(); ++i) {
     const auto entry = offsets->at(i);
     if (!entry || entry->offset < blocks.back().from || entry->offset >= end) break;
-    for (; t < times->count(); ++t) {
+    // Bounded by the first time entry that is not before: the end of a time index may be lost, and
+    // then an earlier entry says nothing about what is between it and this place.
+    std::optional<TimeEntry> bound;
+    for (; t < times->count() && !bound; ++t) {
       const auto time = times->at(t);
-      if (!time || time->offset > entry->offset) break;
-      greatest = *time;
+      if (!time) break;
+      if (time->offset >= entry->offset) bound = *time;
     }
-    if (!greatest) continue;
+    if (!bound) break;
+    --t;  // it may bound the next one too
     // The entry's batch ends at its offset: what is behind it begins a block.
     blocks.back().to = entry->offset + 1;
-    blocks.push_back({entry->offset + 1, end, greatest});
+    blocks.push_back({entry->offset + 1, end, bound});
   }
   return blocks;
 }

@@ -71,22 +71,33 @@ Result<std::int64_t> save_bytes(File& source, std::int64_t from, File& target, s
   }
 }
 
+/// Copies all behind `tail.size` of the tail's segment, and the segments `later`, to the new file
+/// `path`; durable. Returns its size.
+Result<std::int64_t> save_cut(const LogEnv& env, const PartitionPlace& place,
+                              const std::string& path, const std::vector<Offset>& later,
+                              const Tail& tail) {
+  TRY_ASSIGN(const auto target, env.fs.open(path, OpenMode::kReplace, env.file_mode));
+  TRY_ASSIGN(std::int64_t size, save_bytes(*tail.file, tail.size, *target, 0));
+  for (const Offset base : later) {
+    TRY_ASSIGN(const auto source,
+               env.fs.open(segment_path(place.dir, base, kLogSuffix), OpenMode::kRead, 0));
+    TRY_ASSIGN(size, save_bytes(*source, 0, *target, size));
+  }
+  TRY(target->truncate(size));
+  TRY(target->sync());
+  TRY(env.fs.sync_dir(place.dir));
+  return size;
+}
+
 /// Saves and cuts all behind `tail.size` of the tail's segment, and the segments `later`.
 Result<void> cut(const LogEnv& env, const PartitionPlace& place, const std::vector<Offset>& later,
                  Tail& tail) {
   TRY_ASSIGN(const std::string saved, free_cut_name(env.fs, place, tail.next_offset));
-  std::int64_t saved_size = 0;
-  {
-    TRY_ASSIGN(const auto target, env.fs.open(saved, OpenMode::kReplace, env.file_mode));
-    TRY_ASSIGN(saved_size, save_bytes(*tail.file, tail.size, *target, 0));
-    for (const Offset base : later) {
-      TRY_ASSIGN(const auto source,
-                 env.fs.open(segment_path(place.dir, base, kLogSuffix), OpenMode::kRead, 0));
-      TRY_ASSIGN(saved_size, save_bytes(*source, 0, *target, saved_size));
-    }
-    TRY(target->truncate(saved_size));
-    TRY(target->sync());
-    TRY(env.fs.sync_dir(place.dir));
+  const auto saved_size = save_cut(env, place, saved, later, tail);
+  if (!saved_size) {
+    // Half a copy helps nobody, and on a full disk each try would leave one more.
+    (void)env.fs.unlink(saved);
+    return fail(saved_size.error());
   }
   for (auto base = later.rbegin(); base != later.rend(); ++base) {
     for (const char* suffix : {kLogSuffix, kIndexSuffix, kTimeIndexSuffix, kTxnIndexSuffix}) {
@@ -100,7 +111,7 @@ Result<void> cut(const LogEnv& env, const PartitionPlace& place, const std::vect
   tail.cut = true;
   env.notice(
       fmt::format("{}: {} bytes behind offset {} were no whole batch: cut, and saved in '{}'",
-                  place.name(), saved_size, tail.next_offset.value(), saved));
+                  place.name(), *saved_size, tail.next_offset.value(), saved));
   return {};
 }
 
@@ -143,6 +154,14 @@ Result<bool> check_segment(const LogEnv& env, const PartitionPlace& place, Offse
   tail.size = opened.resume_position();
   indexes = std::move(opened);
   return walk(env, place, {.dense = place.dense, .pass_rot = false}, *indexes, tail);
+}
+
+Result<void> copy_synced(const LogEnv& env, const std::string& from, const std::string& to) {
+  TRY_ASSIGN(const auto source, env.fs.open(from, OpenMode::kRead, 0));
+  TRY_ASSIGN(const auto target, env.fs.open(to, OpenMode::kReplace, env.file_mode));
+  TRY_ASSIGN(const std::int64_t size, save_bytes(*source, 0, *target, 0));
+  TRY(target->truncate(size));
+  return target->sync();
 }
 
 }  // namespace
@@ -194,12 +213,12 @@ Result<Tail> recover_from(const LogEnv& env, const PartitionPlace& place,
 Result<void> rewrite_suspect(const LogEnv& env, const PartitionPlace& place, Offset base) {
   const std::string path = segment_path(place.dir, base, kLogSuffix);
   const std::string copy = join_path(place.dir, "spool.rewrite.tmp");
-  TRY_ASSIGN(const auto source, env.fs.open(path, OpenMode::kRead, 0));
-  TRY_ASSIGN(const auto target, env.fs.open(copy, OpenMode::kReplace, env.file_mode));
-  TRY_ASSIGN(const std::int64_t size, save_bytes(*source, 0, *target, 0));
-  TRY(target->truncate(size));
-  TRY(target->sync());
-  TRY(env.fs.rename(copy, path));
+  auto done = copy_synced(env, path, copy);
+  if (done) done = env.fs.rename(copy, path);
+  if (!done) {
+    (void)env.fs.unlink(copy);  // the first failure is the one to report
+    return done;
+  }
   return env.fs.sync_dir(place.dir);
 }
 

@@ -105,8 +105,10 @@ Result<void> SegmentIndexes::note(std::int64_t position, const BatchHeader& head
     max_timestamp_offset_ = header.last_offset();
   }
   if (bytes_since_entry_ > interval_) {
-    TRY(offsets_.append({header.last_offset(), position}));
+    // In this order: a process that dies between the two leaves a time entry too many, which the
+    // next one drops. One too few would hide its timestamp from every look-up by time.
     TRY(append_time_entry());
+    TRY(offsets_.append({header.last_offset(), position}));
     bytes_since_entry_ = 0;
   }
   bytes_since_entry_ += header.size();
@@ -124,6 +126,11 @@ Result<void> SegmentIndexes::drop_from(std::int64_t position) {
   TRY_ASSIGN(const std::int64_t count,
              offsets_.partition_point([&](const OffsetEntry& e) { return e.position < position; }));
   return offsets_.keep(count);
+}
+
+Result<void> SegmentIndexes::sync() {
+  TRY(offsets_.sync());
+  return times_.sync();
 }
 
 Result<void> SegmentIndexes::close_segment() {

@@ -12,8 +12,8 @@
 
 namespace spool {
 
-/// Not thread-safe; every call needs the partition's append byte. Nothing here is synced: indexes
-/// are hints.
+/// Not thread-safe; every call needs the partition's append byte. Indexes are hints, so nothing is
+/// synced but by sync().
 class SegmentIndexes {
  public:
   /// Opens both and keeps of them only what agrees with the log, `log_size` bytes long: where the
@@ -34,6 +34,9 @@ class SegmentIndexes {
   [[nodiscard]] Result<void> drop_from(std::int64_t position);
   /// The last time entry, when the segment takes no more.
   [[nodiscard]] Result<void> close_segment();
+
+  /// For a recovery point within the segment: entries below it are believed after a power cut.
+  [[nodiscard]] Result<void> sync();
 
   [[nodiscard]] std::int64_t offset_entries() const { return offsets_.count(); }
   [[nodiscard]] TimestampMs max_timestamp() const { return max_timestamp_; }

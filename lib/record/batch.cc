@@ -1,5 +1,7 @@
 #include "record/batch.h"
 
+#include <limits>
+
 #include "base/crc32c.h"
 
 namespace spool {
@@ -25,7 +27,9 @@ BatchHeader BatchHeader::decode(const std::byte* at) {
 
 bool BatchHeader::plausible() const {
   return magic == 2 && length >= kBatchLengthMin && base_offset >= Offset(0) &&
-         last_offset_delta >= 0 && count >= 0 && count <= std::int64_t{last_offset_delta} + 1 &&
+         last_offset_delta >= 0 &&
+         base_offset.value() < std::numeric_limits<std::int64_t>::max() - last_offset_delta &&
+         count >= 0 && count <= std::int64_t{last_offset_delta} + 1 &&
          (attributes & batch_attribute::kCodecMask) <= static_cast<unsigned>(Codec::kZstd);
 }
 
