@@ -80,6 +80,11 @@ Result<Common> read_common(const Args& args) {
     common.dir = *dir;
     return common;
   }
+  // It asks for a cluster: a directory instead would be a silent guess.
+  if (environment("SPOOL_BOOTSTRAP_SERVER"))
+    return fail(Errc::kUsage,
+                "SPOOL_BOOTSTRAP_SERVER is set, and this version works on directories only: give "
+                "--dir, or unset it");
   if (const auto dir = environment("SPOOL_DIR")) {
     common.dir = *dir;
   } else if (const auto state = environment("XDG_STATE_HOME")) {
