@@ -47,6 +47,7 @@ struct Lane {
   Offset start;
   std::optional<Offset> end;    ///< exclusive; of the data as it was at the start, unless followed
   std::optional<Offset> until;  ///< exclusive; asked for
+  std::optional<TimestampMs> until_time;  ///< the first record at or after it ends the lane
   std::optional<RecordStream> stream;
   Offset stable;  ///< last stable offset, as far as known
   bool dirty = true;
@@ -86,7 +87,7 @@ class Consumer {
   [[nodiscard]] Result<void> work();
   [[nodiscard]] Result<void> add_topic(const std::string& name);
   [[nodiscard]] Result<void> add_lane(const TopicInfo& topic, PartitionId partition, bool late);
-  [[nodiscard]] Result<void> set_span(Lane& lane);
+  [[nodiscard]] Result<void> set_span(Lane& lane, bool late);
   [[nodiscard]] Result<Offset> resolve(const Lane& lane, const Bound& bound, Offset end);
   [[nodiscard]] Result<Flow> print_newest(const std::string& topic);
   [[nodiscard]] Result<Flow> print_from_nth(const std::string& topic);
@@ -159,7 +160,7 @@ Result<void> Consumer::add_lane(const TopicInfo& topic, PartitionId partition, b
   TRY_ASSIGN(lane.view, view_partition(store_.env(), lane.place));
   lane.stable = lane.view.log_end;
   lane.start = lane.view.log_start;
-  if (!late) TRY(set_span(lane));
+  TRY(set_span(lane, late));
   const bool many = topic.partitions.size() > 8;
   lane.stream.emplace(store_.env(), lane.place, lane.start,
                       RecordStream::Options{options_.read_committed, options_.control,
@@ -168,7 +169,7 @@ Result<void> Consumer::add_lane(const TopicInfo& topic, PartitionId partition, b
 }
 
 /// Where the lane starts and ends.
-Result<void> Consumer::set_span(Lane& lane) {
+Result<void> Consumer::set_span(Lane& lane, bool late) {
   std::optional<Bound> from = options_.from;
   std::optional<Bound> until = options_.until;
   for (const OffsetSpec& spec : options_.for_partition) {
@@ -176,6 +177,7 @@ Result<void> Consumer::set_span(Lane& lane) {
     from = spec.from;
     until = spec.until;
   }
+  if (late) from.reset();
   Offset end = lane.view.log_end;
   // A start behind the log start, or an end that is counted from the end, needs to know what is
   // stable.
@@ -189,7 +191,11 @@ Result<void> Consumer::set_span(Lane& lane) {
   }
   if (until) {
     TRY_ASSIGN(const Offset stop, resolve(lane, *until, end));
-    lane.until = stop;
+    if (options_.follow && until->kind == Bound::Kind::kTime && stop >= end) {
+      lane.until_time = TimestampMs(until->value);  // it lies ahead
+    } else {
+      lane.until = stop;
+    }
   }
   const Offset first = lane.view.log_start;
   if (lane.start < first) {
@@ -274,7 +280,9 @@ Result<bool> Consumer::advance(Lane& lane) {
       continue;
     }
     if (*step == RecordStream::Step::kRecord) {
-      if (limit && lane.stream->record().offset >= *limit) {
+      const RecordView& record = lane.stream->record();
+      if ((limit && record.offset >= *limit) ||
+          (lane.until_time && record.timestamp >= *lane.until_time)) {
         lane.finished = true;
         return false;
       }
@@ -297,8 +305,8 @@ Result<bool> Consumer::advance(Lane& lane) {
 bool Consumer::print_batch(Lane& lane) {
   const auto limit = lane.limit();
   // A batch that may reach beyond what is wanted takes the careful way.
-  if ((limit && lane.stream->batch().next_offset() > *limit) || options_.unbuffered ||
-      options_.count)
+  if ((limit && lane.stream->batch().next_offset() > *limit) || lane.until_time ||
+      options_.unbuffered || options_.count)
     return true;
   RecordIterator* records = lane.stream->rest_of_batch();
   if (records == nullptr) return true;
@@ -615,7 +623,7 @@ int Consumer::finish(const Result<void>& done) {
   if (!done) {
     const int result = report_error(done.error());
     if (result == status::kDamaged && damages_ > 0)
-      say(fmt::format("damage was met {} times", damages_ + 1));
+      say(fmt::format("damage was met {} more {}", damages_, damages_ == 1 ? "time" : "times"));
     return result;
   }
   if (!written && signal == 0) {
@@ -624,7 +632,8 @@ int Consumer::finish(const Result<void>& done) {
   }
   if (signal != 0) die_of(signal);
   if (damages_ > 0) {
-    say(fmt::format("damage was met {} times; what did not read was left out", damages_));
+    say(fmt::format("damage was met {} {}; what did not read was left out", damages_,
+                    damages_ == 1 ? "time" : "times"));
     return status::kDamaged;
   }
   if (timed_out_) {
@@ -653,6 +662,17 @@ int run_consume(const Args& args) {
   if (!printer) return usage_error("consume", printer.error());
   install_signals();
   auto store = Store::open(store_opts, common->dir);
+  for (const std::int64_t begin = steady_ms();
+       !store && store.error().code == Errc::kNotFound && options->retry;
+       store = Store::open(store_opts, common->dir)) {
+    pollfd signalled{signal_fd(), POLLIN, 0};
+    (void)::poll(&signalled, 1, kRetryMs);
+    if (pending_signal() != 0) die_of(pending_signal());
+    if (common->timeout_ms && steady_ms() - begin >= *common->timeout_ms) {
+      say(fmt::format("no record for {} ms", *common->timeout_ms));
+      return status::kTimeout;
+    }
+  }
   if (!store) return report_error(store.error());
   return Consumer(**store, *options, *common, std::move(*printer), args).run();
 }

@@ -460,7 +460,9 @@ int Producer::finish(Result<void> pumped) {
   if (stored < added) say(fmt::format("{} of {} records are stored", stored, added));
   if (!pumped) result = report_error(pumped.error());
   if (framer_->skipped() > 0 && !common_.quiet)
-    say(fmt::format("{} records did not fit and were skipped", framer_->skipped()));
+    say(fmt::format(
+        "{} {} skipped", framer_->skipped(),
+        framer_->skipped() == 1 ? "record did not fit and was" : "records did not fit and were"));
   if (signal != 0 && buffer_.size() > used_ && options_.read_input && !common_.quiet)
     say(fmt::format("the last {} bytes of the input ended in no delimiter and are not stored",
                     buffer_.size() - used_));
@@ -481,6 +483,9 @@ int Producer::run() {
   auto framer = Framer::make(options_.framing);
   if (!framer) return usage_error("produce", framer.error());
   framer_ = std::move(*framer);
+  // What cannot be read is said before a topic is made for it.
+  if (options_.read_input)
+    if (const auto opened = input_.open_next(); !opened) return report_error(opened.error());
   if (options_.topic) {
     const auto sink = sink_for(*options_.topic);
     if (!sink) {

@@ -59,7 +59,7 @@ head -c 16 /dev/zero >>"$D/torn-0/00000000000000000000.index"
 head -n 2000 lines >later
 run spool produce torn --batch-bytes 8192 <later
 expect_status 0
-expect_err_has 'no whole batch'
+expect_err_has 'do not read as a whole'
 echo 'torn 5000' >>wanted
 
 # One large record, one topic without any record, partitions.

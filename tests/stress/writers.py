@@ -28,7 +28,7 @@ FOLLOWERS = 4
 ALPHABET = b"abcdefghijklmnopqrstuvwxyz0123456789-_" * 24000
 LARGE = 800_000
 LAST = 999_999_999
-ALLOWED = re.compile(rb"spool: .*t-0: [0-9]+ bytes behind offset [0-9]+ were no whole batch: "
+ALLOWED = re.compile(rb"spool: .*t-0: the last [0-9]+ bytes, from offset [0-9]+ on, do not read as a whole: "
                      rb"cut, and saved in '.*'")
 
 
