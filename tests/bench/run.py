@@ -395,6 +395,24 @@ class Bench:
         took, _ = self.turns(self.runs, lambda: self.seconds(argv), None)
         yield self.row(name + "-consume", "ms", took * 1e3, 0, "most", 20.0)
 
+    def recovery(self, name):
+        """The first writer after a power cut that left no state: it checks the whole log."""
+        where = self.path("recovery")
+        for _ in range(2 if self.quick else 7):
+            self.seconds([self.spool, "-d", where, "produce", "t", "--fsync", "never"],
+                         stdin=self.lines())
+        folder = os.path.join(where, "t-0")
+        logs = [os.path.join(folder, n) for n in os.listdir(folder) if n.endswith(".log")]
+        subprocess.run(["sync", *logs], check=True)  # or ours would wait for the disk
+
+        def recover():
+            os.unlink(os.path.join(folder, "spool.state"))
+            return self.seconds([self.spool, "-d", where, "produce", "t", "--value", "x"])
+
+        ours, other = self.turns(min(self.runs, 3), recover, lambda: self.seconds(["cat", *logs]))
+        shutil.rmtree(where)
+        yield self.row(name, "ms", ours * 1e3, other * 1e3, "ratio", 2.0)
+
     def kcat(self, name):
         kcat, bootstrap = shutil.which("kcat"), os.environ.get("BENCH_BOOTSTRAP")
         if not kcat or not bootstrap:
@@ -436,6 +454,7 @@ class Bench:
         ("memory-", memory),
         ("follow", follow),
         ("open", open_many),
+        ("recovery", recovery),
         ("kcat-", kcat),
     )
 
