@@ -18,8 +18,13 @@ command -v java >/dev/null || skip 'java is not installed'
 kafka() {
 	HOME=$kafka_home "$SPOOL_KAFKA" "$@"
 }
+# kafka_start [--keep]: the address to $broker, when it answers.
 kafka_start() {
-	HOME=$kafka_home "$(dirname "$SPOOL_KAFKA")/start" "$@"
+	HOME=$kafka_home "$(dirname "$SPOOL_KAFKA")/start" "$@" >"$T/broker"
+	broker=$(cat "$T/broker")
+	# The tool tries for a minute.
+	kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "$broker" --list >out 2>&1 ||
+		fail "the broker at $broker does not answer"
 }
 kafka_stop() {
 	HOME=$kafka_home "$(dirname "$SPOOL_KAFKA")/stop"
