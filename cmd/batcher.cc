@@ -144,6 +144,7 @@ bool Batcher::wait_for_reports() {
   if (!send_all()) return false;
   std::unique_lock guard(mutex_);
   hurry_ = true;
+  work_.notify_one();
   stored_.notify_one();
   room_.wait(guard, [&] { return error_ || kept_bytes_ <= kKeptBytesMax; });
   return !error_;
@@ -165,6 +166,7 @@ bool Batcher::send(PartitionId id, Partition& p) {
   open_bytes_ -= std::min(open_bytes_, batch.bytes);
   batch_done_ = true;
   std::unique_lock guard(mutex_);
+  if (queued_bytes_ > 0 && queued_bytes_ + batch.bytes > kQueuedBytesMax) work_.notify_one();
   room_.wait(guard, [&] {
     return error_ || queued_bytes_ == 0 || queued_bytes_ + batch.bytes <= kQueuedBytesMax;
   });
@@ -172,8 +174,12 @@ bool Batcher::send(PartitionId id, Partition& p) {
   queued_bytes_ += batch.bytes;
   hurry_ = input_waits_ = false;
   to_append_.push_back(std::move(batch));
+  // While the input flows two batches are handed over at a time: half as many wake-ups. What pauses
+  // is sent by flush_if_idle() and finish(), which wake the appender whatever there is.
+  const bool enough =
+      queued_bytes_ > options_.batch_bytes || options_.report || options_.fsync == Fsync::kRecord;
   guard.unlock();
-  work_.notify_one();
+  if (enough) work_.notify_one();
   return true;
 }
 
@@ -187,6 +193,7 @@ bool Batcher::send_all() {
 /// Waits until nothing is on its way to the log.
 void Batcher::drain() {
   std::unique_lock guard(mutex_);
+  work_.notify_one();
   room_.wait(guard, [&] { return error_ || queued_bytes_ == 0; });
 }
 
@@ -194,13 +201,17 @@ bool Batcher::flush_if_idle() {
   {
     const std::lock_guard guard(mutex_);
     input_waits_ = true;
-    if (!error_ && (appending_ || !to_append_.empty())) return false;
+    if (!error_ && (appending_ || !to_append_.empty())) {
+      work_.notify_one();
+      return false;
+    }
   }
   (void)send_all();  // a failure is finish()'s to tell
   {
     const std::lock_guard guard(mutex_);
     hurry_ = true;
   }
+  work_.notify_one();
   stored_.notify_one();
   return true;
 }
@@ -273,7 +284,11 @@ void Batcher::append_loop() {
       queued_bytes_ -= std::min(queued_bytes_, batch.bytes);
       unsynced_bytes_ += batch.bytes;
       if (options_.report_contents) kept_bytes_ += batch.bytes;
-      to_sync_.push_back(std::move(batch));
+      if (options_.report || options_.fsync == Fsync::kBatch) {
+        to_sync_.push_back(std::move(batch));
+      } else {
+        acknowledged_ += batch.count;  // nothing to sync and nobody to tell
+      }
     }
     if (queued_bytes_ <= kQueuedBytesMax / 2) room_.notify_one();
     if (sync_wanted()) stored_.notify_one();

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <list>
 #include <poll.h>
 #include <queue>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "log/record_stream.h"
 #include "output.h"
 #include "printer.h"
+#include "progress.h"
 
 namespace spool {
 
@@ -28,13 +29,14 @@ constexpr std::int64_t kTurnBytes = std::int64_t{1} << 20;
 constexpr std::size_t kChunk = std::size_t{1} << 18;
 constexpr std::size_t kSmallChunk = std::size_t{1}
                                     << 16;  ///< where many partitions are open at once
-constexpr int kPollMs = 50;                 ///< between looks where nothing tells of changes
-constexpr int kRetryMs = 250;               ///< between looks for a topic that is not there
+constexpr std::size_t kLargeValue = std::size_t{1} << 20;
+constexpr int kPollMs = 50;    ///< between looks where nothing tells of changes
+constexpr int kRetryMs = 250;  ///< between looks for a topic that is not there
 constexpr int kRootToken = -1;
 
-std::int64_t steady_ms() {
-  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+bool writes_file() {
+  struct stat st{};
+  return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /// One partition that is read.
@@ -45,6 +47,7 @@ struct Lane {
   Offset start;
   std::optional<Offset> end;    ///< exclusive; of the data as it was at the start, unless followed
   std::optional<Offset> until;  ///< exclusive; asked for
+  std::optional<TimestampMs> until_time;  ///< the first record at or after it ends the lane
   std::optional<RecordStream> stream;
   Offset stable;  ///< last stable offset, as far as known
   bool dirty = true;
@@ -60,13 +63,16 @@ struct Lane {
 
 class Consumer {
  public:
-  Consumer(Store& store, const ConsumeOptions& options, const Common& common, Printer printer)
+  Consumer(Store& store, const ConsumeOptions& options, const Common& common, Printer printer,
+           const Args& args)
       : store_(store),
         options_(options),
         common_(common),
         printer_(std::move(printer)),
+        plain_(printer_.plain()),
         output_(::isatty(STDOUT_FILENO) == 1 && !options.raw),
-        watcher_(options.follow && !store.shared_host_fs()) {}
+        watcher_(options.follow && !store.shared_host_fs()),
+        progress_(args, !options.follow && writes_file()) {}
   ~Consumer() {
     if (pid_fd_ >= 0) ::close(pid_fd_);
   }
@@ -81,7 +87,7 @@ class Consumer {
   [[nodiscard]] Result<void> work();
   [[nodiscard]] Result<void> add_topic(const std::string& name);
   [[nodiscard]] Result<void> add_lane(const TopicInfo& topic, PartitionId partition, bool late);
-  [[nodiscard]] Result<void> set_span(Lane& lane);
+  [[nodiscard]] Result<void> set_span(Lane& lane, bool late);
   [[nodiscard]] Result<Offset> resolve(const Lane& lane, const Bound& bound, Offset end);
   [[nodiscard]] Result<Flow> print_newest(const std::string& topic);
   [[nodiscard]] Result<Flow> print_from_nth(const std::string& topic);
@@ -96,6 +102,7 @@ class Consumer {
   void after_wake();
   [[nodiscard]] bool pid_gone() const;
   [[nodiscard]] bool print(Lane& lane);
+  [[nodiscard]] bool print_batch(Lane& lane);
   [[nodiscard]] bool full() const { return options_.count && printed_ >= *options_.count; }
   void tell(const std::string& text) const {
     if (!common_.quiet) say(text);
@@ -106,8 +113,10 @@ class Consumer {
   const ConsumeOptions& options_;
   const Common& common_;
   Printer printer_;
+  const bool plain_;
   Output output_;
   Watcher watcher_;
+  Progress progress_;
   std::list<Lane> lanes_;  ///< addresses stay: streams borrow the places
   std::vector<std::string> missing_;
   std::int64_t printed_ = 0;
@@ -151,7 +160,7 @@ Result<void> Consumer::add_lane(const TopicInfo& topic, PartitionId partition, b
   TRY_ASSIGN(lane.view, view_partition(store_.env(), lane.place));
   lane.stable = lane.view.log_end;
   lane.start = lane.view.log_start;
-  if (!late) TRY(set_span(lane));
+  TRY(set_span(lane, late));
   const bool many = topic.partitions.size() > 8;
   lane.stream.emplace(store_.env(), lane.place, lane.start,
                       RecordStream::Options{options_.read_committed, options_.control,
@@ -160,7 +169,7 @@ Result<void> Consumer::add_lane(const TopicInfo& topic, PartitionId partition, b
 }
 
 /// Where the lane starts and ends.
-Result<void> Consumer::set_span(Lane& lane) {
+Result<void> Consumer::set_span(Lane& lane, bool late) {
   std::optional<Bound> from = options_.from;
   std::optional<Bound> until = options_.until;
   for (const OffsetSpec& spec : options_.for_partition) {
@@ -168,6 +177,7 @@ Result<void> Consumer::set_span(Lane& lane) {
     from = spec.from;
     until = spec.until;
   }
+  if (late) from.reset();
   Offset end = lane.view.log_end;
   // A start behind the log start, or an end that is counted from the end, needs to know what is
   // stable.
@@ -181,7 +191,11 @@ Result<void> Consumer::set_span(Lane& lane) {
   }
   if (until) {
     TRY_ASSIGN(const Offset stop, resolve(lane, *until, end));
-    lane.until = stop;
+    if (options_.follow && until->kind == Bound::Kind::kTime && stop >= end) {
+      lane.until_time = TimestampMs(until->value);  // it lies ahead
+    } else {
+      lane.until = stop;
+    }
   }
   const Offset first = lane.view.log_start;
   if (lane.start < first) {
@@ -233,7 +247,15 @@ bool Consumer::print(Lane& lane) {
   context.last_stable = lane.stable.value();
   context.high_watermark = lane.view.log_end.value();
   context.number = ++printed_;
-  printer_.print(context, output_.text());
+  if (record.value && record.value->size() > kLargeValue && printer_.value_as_it_stands() &&
+      !output_.escapes()) {
+    // A large value is written from where it stands.
+    printer_.print_before_value(context, output_.text());
+    if (!output_.write_through(*record.value)) return false;
+    printer_.print_after_value(output_.text());
+  } else {
+    printer_.print(context, output_.text());
+  }
   return options_.unbuffered ? output_.flush() : output_.flush_if_full();
 }
 
@@ -258,7 +280,9 @@ Result<bool> Consumer::advance(Lane& lane) {
       continue;
     }
     if (*step == RecordStream::Step::kRecord) {
-      if (limit && lane.stream->record().offset >= *limit) {
+      const RecordView& record = lane.stream->record();
+      if ((limit && record.offset >= *limit) ||
+          (lane.until_time && record.timestamp >= *lane.until_time)) {
         lane.finished = true;
         return false;
       }
@@ -277,6 +301,30 @@ Result<bool> Consumer::advance(Lane& lane) {
   }
 }
 
+/// The rest of a batch, where records are printed as they are.
+bool Consumer::print_batch(Lane& lane) {
+  const auto limit = lane.limit();
+  // A batch that may reach beyond what is wanted takes the careful way.
+  if ((limit && lane.stream->batch().next_offset() > *limit) || lane.until_time ||
+      options_.unbuffered || options_.count)
+    return true;
+  RecordIterator* records = lane.stream->rest_of_batch();
+  if (records == nullptr) return true;
+  std::string& out = output_.text();
+  std::optional<std::string_view> value;
+  while (records->next_value(value)) {
+    if (value && value->size() > kLargeValue && !output_.escapes()) {
+      if (!output_.write_through(*value)) return false;
+      printer_.print_after_value(out);
+    } else {
+      printer_.print_plain(value, out);
+    }
+    ++printed_;
+    if (out.size() >= Output::kFullBytes && !output_.flush()) return false;
+  }
+  return true;
+}
+
 Result<Consumer::Flow> Consumer::read_turn(Lane& lane, bool& progress) {
   const std::int64_t before = lane.stream->bytes();
   while (!full()) {
@@ -287,6 +335,7 @@ Result<Consumer::Flow> Consumer::read_turn(Lane& lane, bool& progress) {
     }
     progress = true;
     if (!print(lane)) return Flow::kStop;
+    if (plain_ && !print_batch(lane)) return Flow::kStop;
     if (lane.stream->bytes() - before >= kTurnBytes) break;
   }
   if (full() || pending_signal() != 0) return Flow::kStop;
@@ -307,6 +356,7 @@ Result<Consumer::Flow> Consumer::read_all_turns(bool& progress) {
       }
     }
     if (!flow || *flow == Flow::kStop) return flow;
+    progress_.update(output_.bytes(), 0, printed_);
     // Between turns what one partition gave is on its way, whatever the next one takes.
     if (output_.failed()) return Flow::kStop;
   }
@@ -568,11 +618,12 @@ Result<void> Consumer::work() {
 
 int Consumer::finish(const Result<void>& done) {
   const bool written = output_.finish();
+  progress_.clear();
   const int signal = pending_signal();
   if (!done) {
     const int result = report_error(done.error());
     if (result == status::kDamaged && damages_ > 0)
-      say(fmt::format("damage was met {} times", damages_ + 1));
+      say(fmt::format("damage was met {} more {}", damages_, damages_ == 1 ? "time" : "times"));
     return result;
   }
   if (!written && signal == 0) {
@@ -581,7 +632,8 @@ int Consumer::finish(const Result<void>& done) {
   }
   if (signal != 0) die_of(signal);
   if (damages_ > 0) {
-    say(fmt::format("damage was met {} times; what did not read was left out", damages_));
+    say(fmt::format("damage was met {} {}; what did not read was left out", damages_,
+                    damages_ == 1 ? "time" : "times"));
     return status::kDamaged;
   }
   if (timed_out_) {
@@ -610,8 +662,19 @@ int run_consume(const Args& args) {
   if (!printer) return usage_error("consume", printer.error());
   install_signals();
   auto store = Store::open(store_opts, common->dir);
+  for (const std::int64_t begin = steady_ms();
+       !store && store.error().code == Errc::kNotFound && options->retry;
+       store = Store::open(store_opts, common->dir)) {
+    pollfd signalled{signal_fd(), POLLIN, 0};
+    (void)::poll(&signalled, 1, kRetryMs);
+    if (pending_signal() != 0) die_of(pending_signal());
+    if (common->timeout_ms && steady_ms() - begin >= *common->timeout_ms) {
+      say(fmt::format("no record for {} ms", *common->timeout_ms));
+      return status::kTimeout;
+    }
+  }
   if (!store) return report_error(store.error());
-  return Consumer(**store, *options, *common, std::move(*printer)).run();
+  return Consumer(**store, *options, *common, std::move(*printer), args).run();
 }
 
 }  // namespace spool

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
@@ -79,6 +80,11 @@ Result<Common> read_common(const Args& args) {
     common.dir = *dir;
     return common;
   }
+  // It asks for a cluster: a directory instead would be a silent guess.
+  if (environment("SPOOL_BOOTSTRAP_SERVER"))
+    return fail(Errc::kUsage,
+                "SPOOL_BOOTSTRAP_SERVER is set, and this version works on directories only: give "
+                "--dir, or unset it");
   if (const auto dir = environment("SPOOL_DIR")) {
     common.dir = *dir;
   } else if (const auto state = environment("XDG_STATE_HOME")) {
@@ -155,6 +161,11 @@ void die_of(int signal) {
   ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
   ::raise(signal);
   _exit(status::kSignal + signal);
+}
+
+std::int64_t steady_ms() {
+  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 bool write_all(int fd, std::string_view text) {

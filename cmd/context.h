@@ -52,6 +52,9 @@ void install_signals();
 /// Does not return.
 [[noreturn]] void die_of(int signal);
 
+/// Milliseconds of a clock that never steps.
+[[nodiscard]] std::int64_t steady_ms();
+
 /// Writes all of `text` to a descriptor; false when it cannot (errno says why). A signal that came
 /// ends it early with EINTR.
 [[nodiscard]] bool write_all(int fd, std::string_view text);

@@ -53,6 +53,13 @@ Result<void> Input::open_next() {
   return {};
 }
 
+bool Input::reads_file() const {
+  struct stat st{};
+  const std::string& first = paths_.front();
+  const int got = first == "-" ? ::fstat(STDIN_FILENO, &st) : ::stat(first.c_str(), &st);
+  return got == 0 && S_ISREG(st.st_mode);
+}
+
 bool Input::readable_now() {
   if (fd_ < 0 || regular_) return true;
   pollfd p{fd_, POLLIN, 0};

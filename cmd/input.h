@@ -42,6 +42,8 @@ class Input {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Size of the open file where it is known, else 0.
   [[nodiscard]] std::int64_t size_hint() const { return size_hint_; }
+  /// Whether the (first) input is a file.
+  [[nodiscard]] bool reads_file() const;
   [[nodiscard]] std::int64_t bytes_read() const { return bytes_read_; }
 
  private:

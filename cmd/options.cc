@@ -52,20 +52,21 @@ bool takes_value(const OptionDef& o) {
 /// How many arguments an option word takes with it: itself, or itself and the next one.
 struct OptionWord {
   std::size_t takes = 1;
-  std::string unknown;  ///< the part that the table does not know
+  std::string unknown;             ///< the part that the table does not know
+  const OptionDef* def = nullptr;  ///< of a long one
 };
 
 OptionWord look_at(const CommandDef* command, const std::string& word) {
   if (word.starts_with("--")) {
     const std::size_t equals = word.find('=');
     const OptionDef* o = find_long(command, std::string_view(word).substr(2, equals - 2));
-    if (o == nullptr) return {1, word.substr(0, equals)};
-    return {takes_value(*o) && equals == std::string::npos ? 2U : 1U, {}};
+    if (o == nullptr) return {1, word.substr(0, equals), nullptr};
+    return {takes_value(*o) && equals == std::string::npos ? 2U : 1U, {}, o};
   }
   for (std::size_t i = 1; i < word.size(); ++i) {
     const OptionDef* o = find_letter(command, word[i]);
-    if (o == nullptr) return {1, fmt::format("-{}", word[i])};
-    if (takes_value(*o)) return {i + 1 == word.size() ? 2U : 1U, {}};
+    if (o == nullptr) return {1, fmt::format("-{}", word[i]), nullptr};
+    if (takes_value(*o)) return {i + 1 == word.size() ? 2U : 1U, {}, nullptr};
     if (o->kind == OptionKind::kOptional && i + 1 < word.size() && word[i + 1] == '=') break;
   }
   return {};
@@ -159,6 +160,18 @@ Result<Args> parse_options(const CommandDef& command, const std::vector<std::str
         return fail(Errc::kUsage, fmt::format("unknown option '{}'", seen.unknown));
       if (i + seen.takes > args.size())
         return fail(Errc::kUsage, fmt::format("option '{}' needs a value", word));
+      const std::size_t equals = word.find('=');
+      if (seen.def != nullptr && equals != std::string::npos) {
+        if (seen.def->kind == OptionKind::kFlag)
+          return fail(Errc::kUsage,
+                      fmt::format("option '{}' takes no value", word.substr(0, equals)));
+        if (takes_value(*seen.def)) {
+          // As two words: CLI11 takes the next word for the value where nothing is behind the '='.
+          options.push_back(word.substr(0, equals));
+          options.push_back(word.substr(equals + 1));
+          continue;
+        }
+      }
       for (std::size_t k = 0; k < seen.takes; ++k)
         options.push_back(args[i + k]);
       i += seen.takes - 1;

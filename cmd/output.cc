@@ -54,6 +54,7 @@ std::string escape_for_terminal(std::string_view text) {
 
 bool Output::flush() {
   if (text_.empty()) return !failed();
+  bytes_ += static_cast<std::int64_t>(text_.size());
   if (escape_) text_ = escape_for_terminal(text_);
   std::unique_lock guard(mutex_);
   if (problem_ != 0) return false;
@@ -80,6 +81,20 @@ bool Output::flush() {
   filled_.notify_one();
   text_.clear();
   return true;
+}
+
+bool Output::write_through(std::string_view large) {
+  if (!flush()) return false;
+  bytes_ += static_cast<std::int64_t>(large.size());
+  std::unique_lock guard(mutex_);
+  taken_.wait(guard, [&] { return problem_ != 0 || (ready_.empty() && !writing_); });
+  if (problem_ != 0) return false;
+  guard.unlock();
+  const bool good = write_all(STDOUT_FILENO, large);
+  const int problem = errno;
+  guard.lock();
+  if (!good) problem_ = problem;
+  return good;
 }
 
 void Output::write_loop() {

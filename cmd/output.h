@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace spool {
@@ -23,12 +24,19 @@ class Output {
   [[nodiscard]] std::string& text() { return text_; }
   /// Hands text() over when there is enough of it. False when writing has failed.
   [[nodiscard]] bool flush_if_full() { return text_.size() < kFullBytes || flush(); }
+  /// Writes `large` behind all that was handed over, without a copy of it; text() is handed over
+  /// first. False when writing has failed. Not on an escaping output.
+  [[nodiscard]] bool write_through(std::string_view large);
+  [[nodiscard]] bool escapes() const { return escape_; }
   /// Hands text() over.
   [[nodiscard]] bool flush();
   /// Waits until all is written. False when writing failed: problem() is its errno.
   [[nodiscard]] bool finish();
   [[nodiscard]] bool failed();
   [[nodiscard]] int problem();
+
+  /// Handed over so far.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
   static constexpr std::size_t kFullBytes = std::size_t{128} << 10;
 
@@ -37,6 +45,7 @@ class Output {
 
   const bool escape_;
   std::string text_;
+  std::int64_t bytes_ = 0;
   std::mutex mutex_;  ///< guards all below
   std::condition_variable filled_;
   std::condition_variable taken_;

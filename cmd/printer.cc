@@ -72,13 +72,15 @@ void Printer::print(const RecordContext& context, std::string& out) const {
     format_->append(context, out);
     return;
   }
-  const RecordView& r = *context.record;
-  if (key_delimiter_) {
-    out += r.key.value_or(null_marker_);
-    out += *key_delimiter_;
-  }
-  out += r.value.value_or(null_marker_);
-  out += delimiter_;
+  print_before_value(context, out);
+  out += context.record->value.value_or(null_marker_);
+  print_after_value(out);
+}
+
+void Printer::print_before_value(const RecordContext& context, std::string& out) const {
+  if (!key_delimiter_) return;
+  out += context.record->key.value_or(null_marker_);
+  out += *key_delimiter_;
 }
 
 }  // namespace spool

@@ -1,5 +1,4 @@
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -16,6 +15,7 @@
 #include "framing.h"
 #include "input.h"
 #include "produce_options.h"
+#include "progress.h"
 
 namespace spool {
 
@@ -27,11 +27,6 @@ constexpr std::size_t kReportBytes = std::size_t{64} << 10;
 /// Length fields, deltas and the batch header around one record.
 constexpr std::size_t kRecordOverhead = 96;
 constexpr std::size_t kBufferKeep = std::size_t{1} << 20;
-
-std::int64_t steady_ms() {
-  using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
-  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
-}
 
 /// A local topic keeps its records until somebody says otherwise.
 Result<TopicInfo> find_or_create(Store& store, const std::string& name, const ProduceOptions& o) {
@@ -104,12 +99,13 @@ struct Sink {
 
 class Producer {
  public:
-  Producer(Store& store, const ProduceOptions& options, const Common& common)
+  Producer(Store& store, const ProduceOptions& options, const Common& common, const Args& args)
       : store_(store),
         options_(options),
         common_(common),
         input_(options.files),
-        plain_lines_(options.plain_lines()) {}
+        plain_lines_(options.plain_lines()),
+        progress_(args, input_.reads_file()) {}
 
   /// The exit status.
   int run();
@@ -137,6 +133,7 @@ class Producer {
   const Common& common_;
   Input input_;
   const bool plain_lines_;
+  Progress progress_;
   std::optional<Framer> framer_;
   Buffer buffer_;
   std::size_t used_ = 0;  ///< of buffer_: records already taken
@@ -432,6 +429,7 @@ Result<void> Producer::pump() {
     if (teed == Flow::kStop) return {};
     TRY_ASSIGN(const Flow flow, take_records(got == Input::Got::kFileEnd));
     if (flow == Flow::kStop) return {};
+    progress_.update(input_.bytes_read(), input_.size_hint(), taken_);
     if (got == Input::Got::kFileEnd) {
       TRY(input_.open_next());
       framer_->begin_file(input_.name());
@@ -441,6 +439,7 @@ Result<void> Producer::pump() {
 
 /// Stores what was taken, and tells how it went.
 int Producer::finish(Result<void> pumped) {
+  progress_.clear();
   const int signal = pending_signal();
   std::optional<std::int64_t> give_up;
   if (signal != 0) give_up = kGiveUpMs;
@@ -461,7 +460,9 @@ int Producer::finish(Result<void> pumped) {
   if (stored < added) say(fmt::format("{} of {} records are stored", stored, added));
   if (!pumped) result = report_error(pumped.error());
   if (framer_->skipped() > 0 && !common_.quiet)
-    say(fmt::format("{} records did not fit and were skipped", framer_->skipped()));
+    say(fmt::format(
+        "{} {} skipped", framer_->skipped(),
+        framer_->skipped() == 1 ? "record did not fit and was" : "records did not fit and were"));
   if (signal != 0 && buffer_.size() > used_ && options_.read_input && !common_.quiet)
     say(fmt::format("the last {} bytes of the input ended in no delimiter and are not stored",
                     buffer_.size() - used_));
@@ -482,6 +483,9 @@ int Producer::run() {
   auto framer = Framer::make(options_.framing);
   if (!framer) return usage_error("produce", framer.error());
   framer_ = std::move(*framer);
+  // What cannot be read is said before a topic is made for it.
+  if (options_.read_input)
+    if (const auto opened = input_.open_next(); !opened) return report_error(opened.error());
   if (options_.topic) {
     const auto sink = sink_for(*options_.topic);
     if (!sink) {
@@ -513,7 +517,7 @@ int run_produce(const Args& args) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not cost the records that were read
   auto store = Store::open_for_writing(store_opts, common->dir, options->create);
   if (!store) return report_error(store.error());
-  return Producer(**store, *options, *common).run();
+  return Producer(**store, *options, *common, args).run();
 }
 
 }  // namespace spool

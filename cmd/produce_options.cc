@@ -6,14 +6,17 @@
 #include <fmt/format.h>
 
 #include "escapes.h"
+#include "log/lookup.h"
 
 namespace spool {
 
 namespace {
 
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
-/// A batch's length field is an int32, and the header and lengths take some of it.
-constexpr std::int64_t kRecordBytesMax = kInt32Max - (std::int64_t{1} << 20);
+/// What was stored must read: a batch is not decompressed beyond kDecompressedBytesMax, and a key
+/// and headers of the command line come on top.
+constexpr std::int64_t kRecordBytesMax = std::int64_t{250} << 20;
+static_assert(kRecordBytesMax + (std::int64_t{4} << 20) < std::int64_t{kDecompressedBytesMax});
 constexpr std::int64_t kBatchBytesMax = std::int64_t{64} << 20;
 
 Result<void> read_codec(const std::string& text, ProduceOptions& out) {
@@ -45,7 +48,8 @@ Result<void> read_framing(const Args& args, FramingOptions& out) {
   TRY(exclusive(args, {"delimiter", "null", "whole", "json", "format"}));
   TRY(exclusive(args, {"lines", "null", "whole", "json", "format"}));
   TRY(exclusive(args, {"lines", "delimiter"}));
-  TRY(exclusive(args, {"key-delimiter", "whole", "json", "format", "key"}));
+  for (const std::string_view name : {"whole", "json", "format", "key"})
+    TRY(exclusive(args, {"key-delimiter", name}));
   if (args.has("null")) out.delimiter = std::string(1, '\0');
   if (const auto d = args.value("delimiter")) {
     TRY_ASSIGN(out.delimiter, parse_delimiter(*d));

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/check.h"
 
 namespace spool {
 
@@ -48,9 +50,11 @@ class Buffer {
   }
   void reserve(std::size_t capacity) {
     if (capacity <= capacity_) return;
-    auto bigger = std::make_unique_for_overwrite<std::byte[]>(capacity);
-    if (size_ > 0) std::memcpy(bigger.get(), data_.get(), size_);
-    data_ = std::move(bigger);
+    // realloc moves large blocks by remapping their pages: no copy, and never twice the memory.
+    void* bigger = std::realloc(data_.get(), capacity);
+    CHECK(bigger != nullptr);
+    (void)data_.release();
+    data_.reset(static_cast<std::byte*>(bigger));
     capacity_ = capacity;
   }
   /// Room for `n` more bytes at end(). Grows by half, so that one large record does not cost
@@ -78,7 +82,10 @@ class Buffer {
   }
 
  private:
-  std::unique_ptr<std::byte[]> data_;
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
 };

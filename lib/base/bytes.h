@@ -102,21 +102,25 @@ class VarintReader {
  public:
   VarintReader(const std::byte* begin, const std::byte* end) : at_(begin), end_(end) {}
   [[nodiscard]] std::int64_t varint() {
-    if (at_ < end_ && std::to_integer<unsigned>(*at_) < 0x80)  // one byte: nearly always
-      return unzigzag(std::to_integer<std::uint64_t>(*at_++));
-    std::uint64_t u = 0;
-    const std::size_t n = ok_ ? get_uvarint(at_, end_, u) : 0;
-    if (n == 0) {
-      ok_ = false;
-      return 0;
+    if (end_ - at_ >= 2) [[likely]] {  // one byte or two: nearly always
+      const auto low = std::to_integer<std::uint64_t>(at_[0]);
+      if (low < 0x80) {
+        ++at_;
+        return unzigzag(low);
+      }
+      const auto high = std::to_integer<std::uint64_t>(at_[1]);
+      if (high < 0x80) {
+        at_ += 2;
+        return unzigzag((low & 0x7f) | (high << 7));
+      }
     }
-    at_ += n;
-    return unzigzag(u);
+    return long_varint();
   }
   /// The next `n` bytes, or an empty span and !ok().
   [[nodiscard]] Bytes take(std::int64_t n) {
-    if (!ok_ || n < 0 || n > end_ - at_) {
+    if (!ok_ || n < 0 || n > end_ - at_) [[unlikely]] {
       ok_ = false;
+      at_ = end_;
       return {};
     }
     const Bytes out{at_, static_cast<std::size_t>(n)};
@@ -128,6 +132,18 @@ class VarintReader {
   [[nodiscard]] std::ptrdiff_t left() const { return end_ - at_; }
 
  private:
+  [[nodiscard]] std::int64_t long_varint() {
+    std::uint64_t u = 0;
+    const std::size_t n = ok_ ? get_uvarint(at_, end_, u) : 0;
+    if (n == 0) {
+      ok_ = false;
+      at_ = end_;  // so that the short way finds nothing either
+      return 0;
+    }
+    at_ += n;
+    return unzigzag(u);
+  }
+
   const std::byte* at_;
   const std::byte* end_;
   bool ok_ = true;

@@ -44,11 +44,9 @@ Result<void> DirLocks::wait_for_server() {
 
 tl::unexpected<Error> DirLocks::owned_by(const LockHolder& holder) const {
   if (holder.pid > 0)
-    return fail(
-        Errc::kConflict,
-        fmt::format("'{}' is owned by process {} (a Kafka broker?): stop it, or go through it "
-                    "with --bootstrap-server",
-                    dir_, holder.pid));
+    return fail(Errc::kConflict,
+                fmt::format("'{}' is owned by process {} (a Kafka broker?): stop it first", dir_,
+                            holder.pid));
   return fail(Errc::kConflict, fmt::format("'{}' is owned by a spool server", dir_));
 }
 

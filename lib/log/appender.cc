@@ -125,14 +125,16 @@ Result<void> Appender::create_folder(bool folder_exists) {
   if (!folder_exists) TRY(env_.fs.make_dir(place_.dir, env_.dir_mode));
   TRY_ASSIGN(const PartitionFiles files, list_partition(env_.fs, place_.dir));
   if (files.segments.empty()) {
-    TRY(write_epochs(env_.fs, place_.dir, {{Epoch(0), Offset(0)}}, env_.file_mode));
+    TRY(write_epochs(env_.fs, place_.dir, {{Epoch(0), Offset(0)}}, env_.file_mode,
+                     Durability::kSynced));
     TRY(create_segment(Offset(0)));
     TRY_ASSIGN(const FileStat folder, env_.fs.stat(place_.dir));
     state_ = PartitionState{env_.boot_id, folder.device, folder.inode, Offset(0), true, false};
     TRY(write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kSynced));
   }
   TRY(replace_file(env_.fs, join_path(place_.dir, kMetadataFile), metadata_text(*place_.topic_id),
-                   env_.file_mode, Durability::kNamed));
+                   env_.file_mode, Durability::kSynced));
+  TRY(env_.fs.sync_dir(place_.dir));
   return env_.fs.sync_dir(env_.root);
 }
 

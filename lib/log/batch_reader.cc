@@ -10,6 +10,13 @@ void BatchReader::seek(std::int64_t position) {
   used_ = 0;
 }
 
+void BatchReader::release() {
+  view_.bytes = {};
+  buffer_.clear();
+  buffer_.shrink(0);
+  used_ = 0;
+}
+
 Result<void> BatchReader::fill(std::size_t want) {
   if (used_ > 0) {
     buffer_.consume_front(used_);

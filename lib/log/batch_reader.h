@@ -34,6 +34,8 @@ class BatchReader {
   /// Where view() begins in the file.
   [[nodiscard]] std::int64_t batch_position() const { return position_ - view_.header.size(); }
   [[nodiscard]] std::int64_t position() const { return position_; }
+  /// Gives the memory back; the header of view() stays.
+  void release();
   /// Goes on at `position`, and forgets what was read ahead.
   void seek(std::int64_t position);
   [[nodiscard]] File& file() { return *file_; }

@@ -202,6 +202,12 @@ Result<bool> Cursor::unrecovered() {
 }
 
 Result<std::optional<Cursor::Step>> Cursor::damaged(std::int64_t position, Damage resume) {
+  if (!due_known_ && resume.resume_offset <= next_) {
+    // On the way to the start offset: what was asked for is not what is damaged.
+    TRY(open_at(resume.resume_base, resume.resume_position));
+    due_known_ = resume.resume_offset == next_;
+    return std::optional<Step>();
+  }
   TRY_ASSIGN(const bool ends_here, unrecovered());
   if (ends_here) {
     if (!told_unrecovered_)

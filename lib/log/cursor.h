@@ -38,6 +38,8 @@ class Cursor {
   /// The batch of the last next(); valid until the next call. Records below the start offset are
   /// the caller's to skip.
   [[nodiscard]] const BatchView& batch() const { return reader_->view(); }
+  /// Gives the memory of batch() back, but for its header.
+  void release() { reader_->release(); }
   /// The offset that is due next.
   [[nodiscard]] Offset next_offset() const { return next_; }
   /// After Errc::kCorrupt: goes on at the first whole batch behind the damage.

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "io/atomic_file.h"
-
 namespace spool {
 
 namespace {
@@ -91,9 +89,8 @@ Result<std::vector<EpochStart>> read_epochs(Fs& fs, const std::string& dir) {
 }
 
 Result<void> write_epochs(Fs& fs, const std::string& dir, const std::vector<EpochStart>& epochs,
-                          std::uint32_t mode) {
-  return replace_file(fs, join_path(dir, kEpochFile), format_epochs(epochs), mode,
-                      Durability::kNamed);
+                          std::uint32_t mode, Durability durability) {
+  return replace_file(fs, join_path(dir, kEpochFile), format_epochs(epochs), mode, durability);
 }
 
 Result<std::optional<Offset>> checkpoint_offset(Fs& fs, const std::string& path,

@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "io/atomic_file.h"
 #include "io/fs.h"
 
 namespace spool {
@@ -26,9 +27,10 @@ struct EpochStart {
 
 /// Reads the file of a partition folder; a missing file reads as no entries.
 [[nodiscard]] Result<std::vector<EpochStart>> read_epochs(Fs& fs, const std::string& dir);
-/// Durable on return.
+/// Durable on return, unless `durability` leaves the folder's sync to the caller.
 [[nodiscard]] Result<void> write_epochs(Fs& fs, const std::string& dir,
-                                        const std::vector<EpochStart>& epochs, std::uint32_t mode);
+                                        const std::vector<EpochStart>& epochs, std::uint32_t mode,
+                                        Durability durability = Durability::kNamed);
 
 /// An offset checkpoint of the directory (`log-start-offset-checkpoint` and its like): the offset
 /// of one partition, or nullopt. A missing file has none; Errc::kCorrupt for a malformed one.

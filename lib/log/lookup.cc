@@ -85,8 +85,7 @@ Result<Offset> older_below(const LogEnv& env, const PartitionPlace& place, Offse
 
 /// The first record at or after `time` in a batch, not below `from`.
 Result<std::optional<Offset>> first_in_batch(const BatchView& batch, Offset from, TimestampMs time,
-                                             Decompressor& decompressor,
-                                             std::vector<std::byte>& scratch) {
+                                             Decompressor& decompressor, Buffer& scratch) {
   TRY_ASSIGN(RecordIterator records,
              open_records(batch, decompressor, kDecompressedBytesMax, scratch));
   while (const RecordView* r = records.next())
@@ -99,7 +98,7 @@ Result<std::optional<Offset>> first_in_batch(const BatchView& batch, Offset from
 Result<Offset> offset_for_time(const LogEnv& env, const PartitionPlace& place,
                                const PartitionView& view, TimestampMs time) {
   Decompressor decompressor;
-  std::vector<std::byte> scratch;
+  Buffer scratch;
   for (std::size_t i = 0; i < view.files.segments.size(); ++i) {
     const Offset base = view.files.segments[i];
     const Offset segment_end =
@@ -186,7 +185,7 @@ std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Off
 Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset from, Offset to,
                          bool read_committed, NewestRecords& newest) {
   Decompressor decompressor;
-  std::vector<std::byte> scratch;
+  Buffer scratch;
   TransactionFilter filter(env, place);
   Cursor cursor(env, place, from);
   while (cursor.next_offset() < to) {

@@ -24,6 +24,7 @@ RecordStream::RecordStream(const LogEnv& env, const PartitionPlace& place, Offse
 Result<RecordStream::Step> RecordStream::next() {
   for (;;) {
     if (records_) {
+      // At its end, and after a failure, the iterator gives nothing however often it is asked.
       while ((record_ = records_->next()) != nullptr) {
         if (record_->offset < from_) continue;
         position_ = record_->offset + 1;
@@ -31,7 +32,7 @@ Result<RecordStream::Step> RecordStream::next() {
       }
       const bool good = records_->ok();
       records_.reset();
-      if (scratch_.capacity() > kScratchKeep) std::vector<std::byte>().swap(scratch_);
+      scratch_.shrink(kScratchKeep);
       if (!good) return bad_content(Error{Errc::kCorrupt, 0, "its records do not parse"});
       position_ = std::max(position_, batch().next_offset());
     }
@@ -69,6 +70,8 @@ Result<std::optional<RecordStream::Step>> RecordStream::open_batch() {
   auto opened = open_records(cursor_.batch(), decompressor_, kDecompressedBytesMax, scratch_);
   if (!opened) return bad_content(opened.error());
   records_ = std::move(*opened);
+  // What is decompressed stands in the scratch: a large batch need not be there twice.
+  if (h.codec() != Codec::kNone && cursor_.batch().bytes.size() > kScratchKeep) cursor_.release();
   return std::optional<Step>();
 }
 

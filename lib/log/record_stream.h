@@ -31,6 +31,11 @@ class RecordStream {
   /// Errc::kDeleted.
   [[nodiscard]] Result<Step> next();
 
+  /// What is left of the records of the batch at hand, for callers that want all of them and
+  /// nothing but their values; or nullptr. next() goes on behind it, and finds what was malformed
+  /// in it.
+  [[nodiscard]] RecordIterator* rest_of_batch() { return records_ ? &*records_ : nullptr; }
+
   /// Valid until the next call.
   [[nodiscard]] const RecordView& record() const { return *record_; }
   [[nodiscard]] const BatchHeader& batch() const { return cursor_.batch().header; }
@@ -50,7 +55,7 @@ class RecordStream {
   Cursor cursor_;
   TransactionFilter filter_;
   Decompressor decompressor_;
-  std::vector<std::byte> scratch_;
+  Buffer scratch_;
   std::optional<RecordIterator> records_;
   const RecordView* record_ = nullptr;
   Offset from_;

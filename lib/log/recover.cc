@@ -109,9 +109,10 @@ Result<void> cut(const LogEnv& env, const PartitionPlace& place, const std::vect
   TRY(tail.file->sync());
   TRY(env.fs.sync_dir(place.dir));
   tail.cut = true;
-  env.notice(
-      fmt::format("{}: {} bytes behind offset {} were no whole batch: cut, and saved in '{}'",
-                  place.name(), *saved_size, tail.next_offset.value(), saved));
+  env.notice(fmt::format(
+      "{}: the last {} bytes, from offset {} on, do not read as a whole: cut, and saved "
+      "in '{}'",
+      place.name(), *saved_size, tail.next_offset.value(), saved));
   return {};
 }
 

@@ -49,13 +49,13 @@ BatchState check_batch(Bytes at, BatchHeader& out) {
 }
 
 Result<RecordIterator> open_records(const BatchView& batch, Decompressor& decompressor,
-                                    std::size_t bytes_max, std::vector<std::byte>& scratch) {
+                                    std::size_t bytes_max, Buffer& scratch) {
   const BatchHeader& h = batch.header;
   Bytes block = batch.block();
   // An empty compacted batch keeps its codec bits and has no block at all.
   if (h.codec() != Codec::kNone && h.count > 0) {
     TRY(decompressor.decompress(h.codec(), block, bytes_max, scratch));
-    block = scratch;
+    block = scratch.bytes();
   } else if (h.count == 0) {
     block = {};
   }

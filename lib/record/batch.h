@@ -103,7 +103,7 @@ enum class BatchState {
 /// `bytes_max`. The iterator borrows `batch` or `scratch`. Errc::kCorrupt, Errc::kTooLarge.
 [[nodiscard]] Result<RecordIterator> open_records(const BatchView& batch,
                                                   Decompressor& decompressor, std::size_t bytes_max,
-                                                  std::vector<std::byte>& scratch);
+                                                  Buffer& scratch);
 
 /// What a control batch says. `type` is Kafka's: 0 abort, 1 commit; others are skipped by readers.
 [[nodiscard]] Result<std::int16_t> control_type(const BatchView& batch);

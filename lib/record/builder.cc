@@ -186,7 +186,7 @@ Result<MutableBytes> BatchBuilder::seal(Codec codec, Compressor* compressor) {
     CHECK(compressor != nullptr);
     compressed_.resize(kBatchHeaderBytes);
     TRY(compressor->compress(Bytes(batch).subspan(kBatchHeaderBytes), compressed_));
-    batch = compressed_;
+    batch = compressed_.mutable_bytes();
   }
   write_header(batch.data(), batch.size(), codec);
   renew_crc(batch);
@@ -207,7 +207,7 @@ void BatchBuilder::shrink(std::size_t capacity_max) {
     buffer_.shrink(capacity_max);
     buffer_.reserve(capacity_max);
   }
-  if (compressed_.capacity() > capacity_max) std::vector<std::byte>().swap(compressed_);
+  compressed_.shrink(capacity_max);
   reset();
 }
 

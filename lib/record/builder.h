@@ -58,7 +58,7 @@ class BatchBuilder {
   void write_header(std::byte* at, std::size_t size, Codec codec) const;
 
   Buffer buffer_;
-  std::vector<std::byte> compressed_;
+  Buffer compressed_;
   std::int32_t count_ = 0;
   TimestampMs base_timestamp_;
   TimestampMs max_timestamp_;

@@ -95,11 +95,11 @@ tl::unexpected<Error> too_large(std::size_t bytes_max) {
               "block gives more than " + std::to_string(bytes_max) + " bytes when decompressed");
 }
 
-/// Hands out room in a vector that grows by doubling and never beyond `bytes_max`. At the limit the
-/// room is one spare byte outside the vector: whoever writes there has shown that more comes out.
+/// Hands out room in a buffer that grows by doubling and never beyond `bytes_max`. At the limit the
+/// room is one spare byte outside the buffer: whoever writes there has shown that more comes out.
 class BoundedOutput {
  public:
-  BoundedOutput(std::vector<std::byte>& out, std::size_t bytes_in, std::size_t bytes_max)
+  BoundedOutput(Buffer& out, std::size_t bytes_in, std::size_t bytes_max)
       : out_(out), bytes_max_(bytes_max) {
     // Batches shrink to a quarter often enough that most are done without growing.
     constexpr std::size_t kFirstBytesMin = 1024;
@@ -111,7 +111,7 @@ class BoundedOutput {
   [[nodiscard]] MutableBytes room() {
     if (used_ == out_.size() && used_ < bytes_max_) grow(out_.size() * 2);
     if (used_ == out_.size()) return {&spare_, 1};
-    return MutableBytes(out_).subspan(used_);
+    return out_.mutable_bytes().subspan(used_);
   }
   /// `n` bytes of the room were written; false when they are beyond the limit.
   [[nodiscard]] bool took(std::size_t n) {
@@ -124,12 +124,11 @@ class BoundedOutput {
  private:
   void grow(std::size_t bytes) {
     const std::size_t size = std::min(bytes, bytes_max_);
-    // resize alone may take up to double of what it is asked for.
     out_.reserve(size);
     out_.resize(size);
   }
 
-  std::vector<std::byte>& out_;
+  Buffer& out_;
   std::size_t bytes_max_;
   std::size_t used_ = 0;
   std::byte spare_{};
@@ -146,7 +145,7 @@ struct Step {
 
 /// Calls `step(in, room)` until the input is used up at the end of a frame.
 template <class StepFunction>
-Result<void> run_frames(Codec codec, Bytes in, std::size_t bytes_max, std::vector<std::byte>& out,
+Result<void> run_frames(Codec codec, Bytes in, std::size_t bytes_max, Buffer& out,
                         StepFunction step) {
   BoundedOutput output(out, in.size(), bytes_max);
   while (true) {
@@ -237,7 +236,7 @@ std::optional<Bytes> next_xerial_block(Bytes& in) {
 }
 
 /// Two passes over the lengths, so that memory is taken once and only for what can come out.
-Result<void> xerial_decompress(Bytes in, std::size_t bytes_max, std::vector<std::byte>& out) {
+Result<void> xerial_decompress(Bytes in, std::size_t bytes_max, Buffer& out) {
   std::size_t total = 0;
   for (Bytes rest = in; !rest.empty();) {
     const std::optional<Bytes> block = next_xerial_block(rest);
@@ -263,7 +262,7 @@ Result<void> xerial_decompress(Bytes in, std::size_t bytes_max, std::vector<std:
   return {};
 }
 
-Result<void> snappy_decompress(Bytes in, std::size_t bytes_max, std::vector<std::byte>& out) {
+Result<void> snappy_decompress(Bytes in, std::size_t bytes_max, Buffer& out) {
   // A raw stream cannot start like the xerial magic: its first element would copy from nothing.
   if (starts_xerial(in)) return xerial_decompress(in, bytes_max, out);
   const std::optional<std::size_t> length = snappy_length(in);
@@ -279,15 +278,15 @@ Result<void> snappy_decompress(Bytes in, std::size_t bytes_max, std::vector<std:
 
 /// Appends what `write(room)` gives, for which `bytes_max` is enough room.
 template <class Write>
-void append(std::vector<std::byte>& out, std::size_t bytes_max, Write write) {
+void append(Buffer& out, std::size_t bytes_max, Write write) {
   const std::size_t start = out.size();
   out.resize(start + bytes_max);
-  const std::size_t written = write(MutableBytes(out).subspan(start));
+  const std::size_t written = write(out.mutable_bytes().subspan(start));
   CHECK(written <= bytes_max);
   out.resize(start + written);
 }
 
-void snappy_compress(Bytes in, std::vector<std::byte>& out) {
+void snappy_compress(Bytes in, Buffer& out) {
   const std::size_t blocks = (in.size() + kXerialBlockBytes - 1) / kXerialBlockBytes;
   const std::size_t block_bytes_max =
       sizeof(std::int32_t) + snappy::MaxCompressedLength(std::min(in.size(), kXerialBlockBytes));
@@ -309,7 +308,7 @@ void snappy_compress(Bytes in, std::vector<std::byte>& out) {
   });
 }
 
-void lz4_compress(Bytes in, int level, std::vector<std::byte>& out) {
+void lz4_compress(Bytes in, int level, Buffer& out) {
   LZ4F_preferences_t how{};
   how.frameInfo.blockSizeID = LZ4F_max64KB;
   how.frameInfo.blockMode = LZ4F_blockIndependent;
@@ -346,11 +345,11 @@ struct Compressor::State {
   std::unique_ptr<z_stream, DeflateEnd> deflate;
   std::unique_ptr<ZSTD_CCtx, ZstdCCtxFree> zstd;
 
-  void gzip_compress(Bytes in, std::vector<std::byte>& out);
-  void zstd_compress(Bytes in, std::vector<std::byte>& out);
+  void gzip_compress(Bytes in, Buffer& out);
+  void zstd_compress(Bytes in, Buffer& out);
 };
 
-void Compressor::State::gzip_compress(Bytes in, std::vector<std::byte>& out) {
+void Compressor::State::gzip_compress(Bytes in, Buffer& out) {
   z_stream* stream = deflate.get();
   CHECK(deflateReset(stream) == Z_OK);
   append(out, deflateBound(stream, in.size()), [&](MutableBytes room) {
@@ -365,7 +364,7 @@ void Compressor::State::gzip_compress(Bytes in, std::vector<std::byte>& out) {
   });
 }
 
-void Compressor::State::zstd_compress(Bytes in, std::vector<std::byte>& out) {
+void Compressor::State::zstd_compress(Bytes in, Buffer& out) {
   append(out, ZSTD_compressBound(in.size()), [&](MutableBytes room) {
     const std::size_t n =
         ZSTD_compress2(zstd.get(), room.data(), room.size(), in.data(), in.size());
@@ -397,12 +396,12 @@ Compressor::Compressor(Compressor&&) noexcept = default;
 Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 Compressor::~Compressor() = default;
 
-Result<void> Compressor::compress(Bytes in, std::vector<std::byte>& out) {
+Result<void> Compressor::compress(Bytes in, Buffer& out) {
   if (in.size() > kBlockBytesMax)
     return fail(Errc::kTooLarge, "block of " + std::to_string(in.size()) + " bytes");
   switch (state_->codec) {
     case Codec::kNone:
-      out.insert(out.end(), in.begin(), in.end());
+      out.append(in);
       break;
     case Codec::kGzip:
       state_->gzip_compress(in, out);
@@ -468,14 +467,14 @@ Decompressor::Decompressor(Decompressor&&) noexcept = default;
 Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 Decompressor::~Decompressor() = default;
 
-Result<void> Decompressor::decompress(Codec codec, Bytes in, std::size_t bytes_max,
-                                      std::vector<std::byte>& out) {
+Result<void> Decompressor::decompress(Codec codec, Bytes in, std::size_t bytes_max, Buffer& out) {
   if (in.size() > kBlockBytesMax)
     return fail(Errc::kTooLarge, "block of " + std::to_string(in.size()) + " bytes");
   switch (codec) {
     case Codec::kNone:
       if (in.size() > bytes_max) return too_large(bytes_max);
-      out.assign(in.begin(), in.end());
+      out.clear();
+      out.append(in);
       return {};
     case Codec::kGzip:
       return run_frames(codec, in, bytes_max, out,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/result.h"
 
@@ -49,7 +50,7 @@ class Compressor {
   /// Appends the compressed form of `in` to `out` (what is in `out` stays). Snappy in xerial
   /// framing, lz4 as a frame with independent 64 KiB blocks and a correct header checksum, as Java
   /// writes them. Errc::kTooLarge when `in` is over kBlockBytesMax; then `out` is as it was.
-  [[nodiscard]] Result<void> compress(Bytes in, std::vector<std::byte>& out);
+  [[nodiscard]] Result<void> compress(Bytes in, Buffer& out);
 
  private:
   struct State;
@@ -71,8 +72,7 @@ class Decompressor {
   /// or truncated stream, or bytes behind its end. Takes concatenated gzip members, lz4 frames and
   /// zstd frames, xerial and raw snappy. Xerial framing has no end mark: cut between two blocks it
   /// is whole, and only the batch's record count tells. After an error `out` holds nothing useful.
-  [[nodiscard]] Result<void> decompress(Codec codec, Bytes in, std::size_t bytes_max,
-                                        std::vector<std::byte>& out);
+  [[nodiscard]] Result<void> decompress(Codec codec, Bytes in, std::size_t bytes_max, Buffer& out);
 
  private:
   struct State;

@@ -3,6 +3,12 @@
 # is read or written.
 . "$(dirname "$0")/common.sh"
 
+# Who asks for a cluster does not get a directory instead.
+run env SPOOL_BOOTSTRAP_SERVER=localhost:9092 spool produce t </dev/null
+expect_status 2
+expect_err_has SPOOL_BOOTSTRAP_SERVER
+expect_eq '' "$(ls "$D")" 'files made'
+
 # refused CMD..: status 2, nothing printed, no input taken, nothing written.
 refused() {
 	find "$D" | sort >before
