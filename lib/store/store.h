@@ -51,7 +51,7 @@ class Store {
   /// missing.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const Options& options,
                                                            const std::string& root);
-  /// For writing. `make`: a missing directory is made, durably. Errc::kUnsupported on a file system
+  /// For writing. `make`: a missing directory is made, durably. Errc::kConflict on a file system
   /// that other hosts may write to at the same time.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open_for_writing(const Options& options,
                                                                        const std::string& root,
