@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -47,11 +48,19 @@ inline std::string slurp(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Written in place: the inode stays.
+/// Written in place: the inode stays. Cut afterwards and not before: ext4 writes a file back at
+/// once when it was emptied first.
 inline void spew(const std::string& path, std::string_view content) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  if (!out.flush()) throw std::runtime_error("cannot write " + path);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  bool good = fd >= 0;
+  for (std::size_t done = 0; good && done < content.size();) {
+    const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
+    good = n > 0;
+    done += good ? static_cast<std::size_t>(n) : 0;
+  }
+  good = good && ::ftruncate(fd, static_cast<off_t>(content.size())) == 0;
+  if (fd >= 0) ::close(fd);
+  if (!good) throw std::runtime_error("cannot write " + path);
 }
 
 inline void append_to(const std::string& path, std::string_view more) {

@@ -136,7 +136,6 @@ TEST_P(EveryCall, FailingFromThenOnLosesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Calls, EveryCall,
                          ::testing::Values(Kind{Call::kWrite, EIO, "WriteIo"},
-                                           Kind{Call::kWrite, ENOSPC, "WriteFull"},
                                            Kind{Call::kShortWrite, ENOSPC, "ShortWriteFull"},
                                            Kind{Call::kSync, EIO, "SyncIo"},
                                            Kind{Call::kCreate, ENOSPC, "CreateFull"},

@@ -1,6 +1,7 @@
 // Kernel locks, atomic files and the real file system.
 
 #include <array>
+#include <atomic>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -153,8 +154,8 @@ TEST_F(DirLocksTest, BytesExcludeEachOtherByName) {
 class DirLocksThreads : public DirLocksTest {};
 
 TEST_F(DirLocksThreads, OneHolderAtATimeAmongThreadsAndProcesses) {
-  int inside = 0;  // guarded by the byte
-  int done = 0;
+  std::atomic<int> inside{0};  // of the byte; the thread sanitizer does not know kernel locks
+  std::atomic<int> done{0};
   std::vector<std::thread> threads;
   for (DirLocks* l : {&a, &a, &b, &b})
     threads.emplace_back([&, l] {
