@@ -97,7 +97,7 @@ Result<std::optional<Offset>> Cursor::segment_behind(BatchReader::Item item) {
 bool Cursor::accept() {
   const BatchHeader& h = reader_->view().header;
   if (due_known_ && !offset_fits(h, next_, place_.dense)) return false;
-  if (h.next_offset() > next_) {
+  if (h.next_offset() >= next_) {
     next_ = h.next_offset();
     due_known_ = true;
   }

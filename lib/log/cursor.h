@@ -38,6 +38,10 @@ class Cursor {
   /// The batch of the last next(); valid until the next call. Records below the start offset are
   /// the caller's to skip.
   [[nodiscard]] const BatchView& batch() const { return reader_->view(); }
+  /// Gives file and memory back; next() opens them again. batch() is gone.
+  void park() {
+    if (!damage_) reader_.reset();
+  }
   /// Gives the memory of batch() back, but for its header.
   void release() { reader_->release(); }
   /// The offset that is due next.
