@@ -233,4 +233,12 @@ void Cursor::skip_damage() {
   damage_.reset();
 }
 
+Result<Cursor::Step> next_whole(Cursor& cursor) {
+  for (;;) {
+    auto step = cursor.next();
+    if (step || step.error().code != Errc::kCorrupt) return step;
+    cursor.skip_damage();
+  }
+}
+
 }  // namespace spool

@@ -85,6 +85,9 @@ class Cursor {
   bool told_unrecovered_ = false;
 };
 
+/// As next(), passing over damage: for look-ups, where what does not read decides nothing.
+[[nodiscard]] Result<Cursor::Step> next_whole(Cursor& cursor);
+
 /// Where to start reading a segment for `target`: the position of a whole batch at or before it, by
 /// the offset index where that holds, else 0.
 [[nodiscard]] std::int64_t position_for(Fs& fs, const std::string& dir, Offset base, File& log,
