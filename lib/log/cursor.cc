@@ -31,6 +31,7 @@ Result<void> Cursor::open_at(Offset base, std::int64_t position) {
   TRY_ASSIGN(file_, file->stat());
   if (position < 0) position = position_for(env_.fs, place_.dir, base, *file, next_);
   base_ = base;
+  listed_behind_ = false;
   // At the base of a segment the offset that is due is known; at an index entry the batch says it.
   due_known_ = position == 0 && next_ == base;
   reader_.emplace(std::move(file), position, chunk_bytes_);
@@ -81,8 +82,10 @@ Result<std::optional<Offset>> Cursor::segment_behind(BatchReader::Item item) {
   if (next_ > base_ && env_.fs.stat(segment_path(place_.dir, next_, kLogSuffix)))
     return std::optional(next_);
   // Without gaps the next segment begins just there: a follower need not list the folder at each
-  // wake.
-  if (place_.dense && due_known_ && item == BatchReader::Item::kEnd) return std::optional<Offset>();
+  // wake. Once it is listed, for the segment that is due may be missing and later ones there.
+  if (place_.dense && due_known_ && listed_behind_ && item == BatchReader::Item::kEnd)
+    return std::optional<Offset>();
+  listed_behind_ = true;
   auto files = list_partition(env_.fs, place_.dir);
   if (!files) {
     if (files.error().code == Errc::kNotFound) return std::optional<Offset>();

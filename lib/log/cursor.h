@@ -77,9 +77,10 @@ class Cursor {
   std::int64_t gone_ = 0;
   bool opened_once_ = false;
   bool due_known_ =
-      false;       ///< whether next_ is where the reader stands, or it still has to get there
-  Offset base_;    ///< of the open segment
-  FileStat file_;  ///< its identity
+      false;     ///< whether next_ is where the reader stands, or it still has to get there
+  Offset base_;  ///< of the open segment
+  bool listed_behind_ = false;  ///< segments behind base_ were looked for by listing
+  FileStat file_;               ///< its identity
   std::optional<BatchReader> reader_;
   std::optional<Damage> damage_;
   bool told_unrecovered_ = false;

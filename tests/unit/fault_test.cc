@@ -19,7 +19,7 @@ struct Told {
   std::vector<std::string> synced;
 };
 
-constexpr int kBatches = 8;
+constexpr int kBatches = 6;
 
 /// Appends small batches, a sync behind every second one, rolling often. A failed append is tried
 /// again once; an appender whose sync failed is given up for a new one.
@@ -71,7 +71,7 @@ class Faults : public LogTest {
     Told told;
     int fired = 0;
     FaultFs fs;
-    small_segments(1500, 100);
+    small_segments(1000, 100);
     {
       auto p = new_process(fs);
       (void)p->create("t");
