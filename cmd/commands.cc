@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -21,6 +22,14 @@ void keep_standard_descriptors() {
   }
 }
 
+/// Partitions are files: the soft limit that shells set is for programs that use select(2).
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, an open will say so
+}
+
 int print(const std::string& text) {
   if (write_all(STDOUT_FILENO, text)) return status::kOk;
   return report_error(system_error(errno, "cannot write to stdout"));
@@ -30,6 +39,7 @@ int print(const std::string& text) {
 
 int run_program(int argc, char** argv) {
   keep_standard_descriptors();
+  raise_file_limit();
   const std::vector<std::string> args(argv + 1, argv + argc);
   const CommandLine line = split_command(args);
   if (line.command.empty()) {

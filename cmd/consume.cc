@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <limits>
 #include <list>
 #include <poll.h>
 #include <queue>
@@ -27,8 +28,11 @@ namespace {
 /// Partitions are read in turns of about this many bytes.
 constexpr std::int64_t kTurnBytes = std::int64_t{1} << 20;
 constexpr std::size_t kChunk = std::size_t{1} << 18;
-constexpr std::size_t kSmallChunk = std::size_t{1}
-                                    << 16;  ///< where many partitions are open at once
+/// Read-ahead of all partitions together, and the least for each.
+constexpr std::size_t kChunksTogether = std::size_t{8} << 20;
+constexpr std::size_t kChunkMin = std::size_t{8} << 10;
+/// With more partitions than this, each gives its file and memory back between its turns.
+constexpr std::size_t kOpenLanesMax = 32;
 constexpr std::size_t kLargeValue = std::size_t{1} << 20;
 constexpr int kPollMs = 50;    ///< between looks where nothing tells of changes
 constexpr int kRetryMs = 250;  ///< between looks for a topic that is not there
@@ -39,14 +43,16 @@ bool writes_file() {
   return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+constexpr Offset kNoLimit{std::numeric_limits<std::int64_t>::max()};
+
 /// One partition that is read.
 struct Lane {
   std::string topic;
   PartitionPlace place;
   PartitionView view;
   Offset start;
-  std::optional<Offset> end;    ///< exclusive; of the data as it was at the start, unless followed
-  std::optional<Offset> until;  ///< exclusive; asked for
+  Offset end = kNoLimit;    ///< exclusive; of the data as it was at the start, unless followed
+  Offset until = kNoLimit;  ///< exclusive; asked for
   std::optional<TimestampMs> until_time;  ///< the first record at or after it ends the lane
   std::optional<RecordStream> stream;
   Offset stable;  ///< last stable offset, as far as known
@@ -55,10 +61,7 @@ struct Lane {
   bool finished = false;
   bool told_open = false;
 
-  [[nodiscard]] std::optional<Offset> limit() const {
-    if (!end) return until;
-    return until ? std::min(*end, *until) : *end;
-  }
+  [[nodiscard]] Offset limit() const { return std::min(end, until); }
 };
 
 class Consumer {
@@ -98,7 +101,11 @@ class Consumer {
   [[nodiscard]] Result<Flow> wait();
   [[nodiscard]] Result<Flow> on_deleted(Lane& lane, const Error& error);
   [[nodiscard]] Result<void> look_for_topics();
-  void watch(Lane& lane);
+  [[nodiscard]] RecordStream::Options stream_options(std::size_t lanes) const {
+    return {options_.read_committed, options_.control,
+            std::clamp(kChunksTogether / std::max<std::size_t>(lanes, 1), kChunkMin, kChunk)};
+  }
+  void watch(Lane& lane, std::size_t index);
   void after_wake();
   [[nodiscard]] bool pid_gone() const;
   [[nodiscard]] bool print(Lane& lane);
@@ -156,15 +163,13 @@ Result<void> Consumer::add_lane(const TopicInfo& topic, PartitionId partition, b
   Lane& lane = lanes_.emplace_back();
   lane.topic = topic.name;
   lane.place = store_.place(topic, partition);
-  watch(lane);  // before the first look, so that nothing is missed between
+  watch(lane, lanes_.size() - 1);  // before the first look, so that nothing is missed between
   TRY_ASSIGN(lane.view, view_partition(store_.env(), lane.place));
   lane.stable = lane.view.log_end;
   lane.start = lane.view.log_start;
   TRY(set_span(lane, late));
-  const bool many = topic.partitions.size() > 8;
   lane.stream.emplace(store_.env(), lane.place, lane.start,
-                      RecordStream::Options{options_.read_committed, options_.control,
-                                            many ? kSmallChunk : kChunk});
+                      stream_options(topic.partitions.size()));
   return {};
 }
 
@@ -262,9 +267,9 @@ bool Consumer::print(Lane& lane) {
 /// The next record of a lane below its limit; false when there is none for now. Damage is said, and
 /// passed over where that was asked for.
 Result<bool> Consumer::advance(Lane& lane) {
-  const auto limit = lane.limit();
+  const Offset limit = lane.limit();
   for (;;) {
-    if (limit && lane.stream->position() >= *limit) {
+    if (lane.stream->position() >= limit) {
       lane.finished = true;
       return false;
     }
@@ -281,8 +286,7 @@ Result<bool> Consumer::advance(Lane& lane) {
     }
     if (*step == RecordStream::Step::kRecord) {
       const RecordView& record = lane.stream->record();
-      if ((limit && record.offset >= *limit) ||
-          (lane.until_time && record.timestamp >= *lane.until_time)) {
+      if (record.offset >= limit || (lane.until_time && record.timestamp >= *lane.until_time)) {
         lane.finished = true;
         return false;
       }
@@ -303,10 +307,9 @@ Result<bool> Consumer::advance(Lane& lane) {
 
 /// The rest of a batch, where records are printed as they are.
 bool Consumer::print_batch(Lane& lane) {
-  const auto limit = lane.limit();
   // A batch that may reach beyond what is wanted takes the careful way.
-  if ((limit && lane.stream->batch().next_offset() > *limit) || lane.until_time ||
-      options_.unbuffered || options_.count)
+  if (lane.stream->batch().next_offset() > lane.limit() || lane.until_time || options_.unbuffered ||
+      options_.count)
     return true;
   RecordIterator* records = lane.stream->rest_of_batch();
   if (records == nullptr) return true;
@@ -336,7 +339,7 @@ Result<Consumer::Flow> Consumer::read_turn(Lane& lane, bool& progress) {
     progress = true;
     if (!print(lane)) return Flow::kStop;
     if (plain_ && !print_batch(lane)) return Flow::kStop;
-    if (lane.stream->bytes() - before >= kTurnBytes) break;
+    if (lane.stream->bytes() - before >= kTurnBytes && lane.stream->between_batches()) break;
   }
   if (full() || pending_signal() != 0) return Flow::kStop;
   return Flow::kOn;
@@ -356,6 +359,11 @@ Result<Consumer::Flow> Consumer::read_all_turns(bool& progress) {
       }
     }
     if (!flow || *flow == Flow::kStop) return flow;
+    if (here->finished) {
+      here->stream.reset();
+    } else if (lanes_.size() > kOpenLanesMax) {
+      here->stream->park();
+    }
     progress_.update(output_.bytes(), 0, printed_);
     // Between turns what one partition gave is on its way, whatever the next one takes.
     if (output_.failed()) return Flow::kStop;
@@ -391,9 +399,8 @@ Result<Consumer::Flow> Consumer::print_newest(const std::string& topic) {
     Lane& lane = *lanes[i];
     if (mine.empty()) continue;
     heads.emplace(mine.front(), i);
-    lane.stream.emplace(
-        store_.env(), lane.place, mine.front().offset,
-        RecordStream::Options{options_.read_committed, options_.control, kSmallChunk});
+    lane.stream.emplace(store_.env(), lane.place, mine.front().offset,
+                        stream_options(lanes.size()));
   }
   for (; !heads.empty() && !full(); heads.pop()) {
     const auto [record, i] = heads.top();
@@ -409,9 +416,8 @@ Result<Consumer::Flow> Consumer::print_newest(const std::string& topic) {
   for (Lane* lane : lanes) {
     lane->finished = !options_.follow;
     lane->start = lane->stable;
-    lane->end.reset();
-    lane->stream.emplace(store_.env(), lane->place, lane->start,
-                         RecordStream::Options{options_.read_committed, options_.control, kChunk});
+    lane->end = kNoLimit;
+    lane->stream.emplace(store_.env(), lane->place, lane->start, stream_options(lanes.size()));
   }
   return full() ? Flow::kStop : Flow::kOn;
 }
@@ -442,18 +448,14 @@ Result<Consumer::Flow> Consumer::print_from_nth(const std::string& topic) {
   }
   for (Lane& lane : lanes_) {
     if (lane.topic != topic) continue;
-    lane.end.reset();
+    lane.end = kNoLimit;
     lane.finished = !options_.follow;
   }
   return flow;
 }
 
-void Consumer::watch(Lane& lane) {
-  if (!options_.follow) return;
-  const auto index = static_cast<int>(std::distance(
-      lanes_.begin(),
-      std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return &l == &lane; })));
-  lane.watched = watcher_.add(lane.place.dir, index);
+void Consumer::watch(Lane& lane, std::size_t index) {
+  if (options_.follow) lane.watched = watcher_.add(lane.place.dir, static_cast<int>(index));
 }
 
 bool Consumer::pid_gone() const {
@@ -548,8 +550,11 @@ Result<void> Consumer::look_for_topics() {
         TRY(add_lane(*topic, p, true));
   }
   missing_ = std::move(still);
-  for (Lane& lane : lanes_)
-    if (!lane.watched) watch(lane);
+  std::size_t index = 0;
+  for (Lane& lane : lanes_) {
+    if (!lane.watched) watch(lane, index);
+    ++index;
+  }
   if (options_.partitions) return {};
   for (const std::string& name : options_.topics) {
     std::vector<PartitionId> have;

@@ -188,7 +188,9 @@ Result<void> Appender::open_log() {
   }
   TRY_ASSIGN(Tail tail, recover_from(env_, place_, files, point, indexes_));
   const bool take_over = !state_ && tail.next_offset > Offset(0);
-  const bool plain = state_ && state_->plain;
+  // A lost state: what was read from the very start says it too.
+  const bool all_read = place_.ours && point <= files.segments.front();
+  const bool plain = (state_ && state_->plain) || (all_read && !tail.transactional);
   state_ =
       PartitionState{env_.boot_id, folder.device, folder.inode, tail.next_offset, plain, false};
   TRY(adopt_tail(std::move(tail), take_over));

@@ -100,7 +100,7 @@ Result<std::optional<Offset>> Cursor::segment_behind(BatchReader::Item item) {
 bool Cursor::accept() {
   const BatchHeader& h = reader_->view().header;
   if (due_known_ && !offset_fits(h, next_, place_.dense)) return false;
-  if (h.next_offset() > next_) {
+  if (h.next_offset() >= next_) {
     next_ = h.next_offset();
     due_known_ = true;
   }
@@ -234,6 +234,14 @@ void Cursor::skip_damage() {
   reader_.reset();
   if (open_at(damage_->resume_base, damage_->resume_position)) due_known_ = true;
   damage_.reset();
+}
+
+Result<Cursor::Step> next_whole(Cursor& cursor) {
+  for (;;) {
+    auto step = cursor.next();
+    if (step || step.error().code != Errc::kCorrupt) return step;
+    cursor.skip_damage();
+  }
 }
 
 }  // namespace spool

@@ -38,6 +38,10 @@ class Cursor {
   /// The batch of the last next(); valid until the next call. Records below the start offset are
   /// the caller's to skip.
   [[nodiscard]] const BatchView& batch() const { return reader_->view(); }
+  /// Gives file and memory back; next() opens them again. batch() is gone.
+  void park() {
+    if (!damage_) reader_.reset();
+  }
   /// Gives the memory of batch() back, but for its header.
   void release() { reader_->release(); }
   /// The offset that is due next.
@@ -81,6 +85,9 @@ class Cursor {
   std::optional<Damage> damage_;
   bool told_unrecovered_ = false;
 };
+
+/// As next(), passing over damage: for look-ups, where what does not read decides nothing.
+[[nodiscard]] Result<Cursor::Step> next_whole(Cursor& cursor);
 
 /// Where to start reading a segment for `target`: the position of a whole batch at or before it, by
 /// the offset index where that holds, else 0.

@@ -107,13 +107,8 @@ Result<Offset> offset_for_time(const LogEnv& env, const PartitionPlace& place,
     TRY_ASSIGN(const Offset from, older_below(env, place, base, time));
     Cursor cursor(env, place, std::max(from, view.log_start));
     while (cursor.next_offset() < segment_end) {
-      const auto step = cursor.next();
-      if (!step && step.error().code == Errc::kCorrupt) {
-        cursor.skip_damage();
-        continue;
-      }
-      if (!step) return fail(step.error());
-      if (*step == Cursor::Step::kEnd) break;
+      TRY_ASSIGN(const Cursor::Step step, next_whole(cursor));
+      if (step == Cursor::Step::kEnd) break;
       const BatchHeader& h = cursor.batch().header;
       if (h.control() || h.max_timestamp < time) continue;
       TRY_ASSIGN(const auto found,
@@ -189,13 +184,8 @@ Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset 
   TransactionFilter filter(env, place);
   Cursor cursor(env, place, from);
   while (cursor.next_offset() < to) {
-    const auto step = cursor.next();
-    if (!step && step.error().code == Errc::kCorrupt) {
-      cursor.skip_damage();
-      continue;
-    }
-    if (!step) return fail(step.error());
-    if (*step == Cursor::Step::kEnd) break;
+    TRY_ASSIGN(const Cursor::Step step, next_whole(cursor));
+    if (step == Cursor::Step::kEnd) break;
     const BatchView& batch = cursor.batch();
     if (batch.header.control() || !newest.wants(batch.header.max_timestamp)) continue;
     if (read_committed) {

@@ -82,6 +82,17 @@ tl::unexpected<Error> RecordStream::bad_content(const Error& why) {
                                           batch().last_offset().value(), why.message()));
 }
 
+void RecordStream::park() {
+  if (held_ || bad_content_ || !between_batches()) return;
+  if (records_) {
+    if (records_->next() != nullptr || !records_->ok()) return;  // next() will say what is wrong
+    position_ = std::max(position_, batch().next_offset());
+    records_.reset();
+  }
+  scratch_.shrink(0);
+  cursor_.park();
+}
+
 void RecordStream::skip_damage() {
   if (!bad_content_) {
     cursor_.skip_damage();

@@ -36,6 +36,11 @@ class RecordStream {
   /// in it.
   [[nodiscard]] RecordIterator* rest_of_batch() { return records_ ? &*records_ : nullptr; }
 
+  /// Whether the records of the batch at hand are all given out.
+  [[nodiscard]] bool between_batches() const { return !records_ || records_->left() == 0; }
+  /// Between batches: gives file and memory back until the next call of next().
+  void park();
+
   /// Valid until the next call.
   [[nodiscard]] const RecordView& record() const { return *record_; }
   [[nodiscard]] const BatchHeader& batch() const { return cursor_.batch().header; }

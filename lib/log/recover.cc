@@ -27,6 +27,7 @@ Result<bool> walk(const LogEnv& env, const PartitionPlace& place, const WalkRule
     tail.last_batch = batch.header;
     tail.last_batch_position = position;
     tail.epoch = std::max(tail.epoch, batch.header.leader_epoch);
+    tail.transactional = tail.transactional || batch.header.transactional();
     return indexes.note(position, batch.header);
   };
   const auto on_rot = [&](const Rot& rot) {
@@ -146,9 +147,11 @@ Result<SegmentIndexes> open_indexes(const LogEnv& env, const PartitionPlace& pla
 Result<bool> check_segment(const LogEnv& env, const PartitionPlace& place, Offset base, Offset from,
                            std::optional<SegmentIndexes>& indexes, Tail& tail) {
   const Epoch epoch = tail.epoch;
+  const bool transactional = tail.transactional;
   tail = Tail{};
   tail.base = tail.next_offset = base;
   tail.epoch = epoch;
+  tail.transactional = transactional;
   TRY_ASSIGN(tail.file, open_log(env, place, base));
   TRY_ASSIGN(SegmentIndexes opened, open_indexes(env, place, tail));
   TRY(opened.distrust_behind(from));

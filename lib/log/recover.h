@@ -31,8 +31,9 @@ struct Tail {
   Epoch epoch{-1};                        ///< greatest leader epoch met
   std::optional<BatchHeader> last_batch;  ///< unset: the segment has none
   std::int64_t last_batch_position = 0;
-  bool rot = false;  ///< damage was met and kept
-  bool cut = false;  ///< bytes were cut
+  bool rot = false;            ///< damage was met and kept
+  bool transactional = false;  ///< a transactional batch was met
+  bool cut = false;            ///< bytes were cut
 };
 
 /// Scans the last segment from its last index entry. For a partition in the same life. Needs the

@@ -14,15 +14,6 @@ constexpr std::size_t kSnapshotEntryBytes = 46;
 constexpr std::size_t kSnapshotHeadBytes = 10;
 constexpr std::size_t kFirstOffsetField = 38;
 
-/// A cursor that walks over damage: what does not read decides nothing.
-Result<Cursor::Step> next_whole(Cursor& cursor) {
-  for (;;) {
-    auto step = cursor.next();
-    if (step || step.error().code != Errc::kCorrupt) return step;
-    cursor.skip_damage();
-  }
-}
-
 }  // namespace
 
 std::optional<bool> TransactionFilter::known(std::int64_t producer_id, Offset at) {

@@ -85,6 +85,8 @@ class RecordIterator {
     return true;
   }
 
+  /// Records that were not given out yet.
+  [[nodiscard]] std::int32_t left() const { return left_; }
   /// False when a record was malformed or bytes are left behind the last one.
   [[nodiscard]] bool ok() const { return ok_; }
 
