@@ -402,8 +402,9 @@ Result<Consumer::Flow> Consumer::print_newest(const std::string& topic) {
     lane.stream.emplace(store_.env(), lane.place, mine.front().offset,
                         stream_options(lanes.size()));
   }
-  for (; !heads.empty() && !full(); heads.pop()) {
+  while (!heads.empty() && !full()) {
     const auto [record, i] = heads.top();
+    heads.pop();  // before the next head goes in, which may be older
     Lane& lane = *lanes[i];
     do {
       TRY_ASSIGN(const bool got, advance(lane));
@@ -510,7 +511,7 @@ Result<Consumer::Flow> Consumer::wait() {
   (void)::poll(fds.data(), fds.size(),
                static_cast<int>(std::min<std::int64_t>(timeout, INT32_MAX)));
   if (pending_signal() != 0) return Flow::kStop;
-  if ((fds[1].revents & POLLERR) != 0) {
+  if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
     ::signal(SIGPIPE, SIG_DFL);
     die_of(SIGPIPE);
   }

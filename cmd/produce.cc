@@ -290,6 +290,10 @@ Result<Producer::Flow> Producer::accept(const ParsedRecord& record) {
       TRY(framer_->bad(Errc::kInvalid, "no topic in it, and none was given"));
       return Flow::kOn;
     }
+    if (const auto legal = check_topic_name(*record.topic); !legal) {
+      TRY(framer_->bad(Errc::kInvalid, legal.error().context));
+      return Flow::kOn;
+    }
     TRY_ASSIGN(sink_, sink_for(std::string(*record.topic)));
   }
   std::optional<std::string_view> value = record.value;
@@ -365,7 +369,6 @@ Result<Producer::Flow> Producer::take_records(bool eof) {
   }
   ParsedRecord record;
   for (;;) {
-    if (pending_signal() != 0) return Flow::kStop;
     TRY_ASSIGN(const Framer::Step step, framer_->next(buffer_.text().substr(used_), eof, record));
     if (step.got == Framer::Got::kEnd) break;
     if (step.got == Framer::Got::kRecord) {
@@ -514,6 +517,7 @@ int run_produce(const Args& args) {
     if (const auto format = Reporter::make(options->report_format, ""); !format)
       return usage_error("produce", format.error());
   install_signals();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no more is an error like a full disk
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not cost the records that were read
   auto store = Store::open_for_writing(store_opts, common->dir, options->create);
   if (!store) return report_error(store.error());

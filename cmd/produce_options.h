@@ -47,7 +47,8 @@ struct ProduceOptions {
   [[nodiscard]] bool plain_lines() const {
     return framing.mode == FramingOptions::Mode::kDelimiter && framing.delimiter.size() == 1 &&
            !framing.key_delimiter && !framing.null_marker && !framing.tombstones && !key &&
-           headers.empty() && !count && !rate;
+           headers.empty() && !count && !rate && partitioner != PartitionerKind::kRoundRobin &&
+           partitioner != PartitionerKind::kRandom;
   }
 };
 

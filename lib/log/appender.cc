@@ -177,7 +177,11 @@ Result<void> Appender::open_log() {
                                     place_.config.index_interval_bytes, env_.file_mode));
     indexes_ = std::move(indexes);
     TRY_ASSIGN(Tail tail, scan_tail(env_, place_, last, *indexes_, std::move(file)));
-    return adopt_tail(std::move(tail), false);
+    TRY(adopt_tail(std::move(tail), false));
+    if (tail_.cut) TRY(raise_epoch());
+    // A roll that was cut short by a kill may not have synced the names.
+    if (state_->recovery_point < last) TRY(env_.fs.sync_dir(place_.dir));
+    return {};
   }
   Offset point = state_ ? state_->recovery_point : Offset(0);
   if (!state_) {
@@ -262,8 +266,8 @@ Result<void> Appender::roll() {
   TRY(indexes_->close_segment());
   const Offset base = tail_.next_offset;
   TRY(create_segment(base));
-  TRY(renew_state(base, Durability::kSynced));
   TRY(env_.fs.sync_dir(place_.dir));
+  TRY(renew_state(base, Durability::kSynced));
   TRY_ASSIGN(std::shared_ptr<File> file, env_.fs.open(segment_path(place_.dir, base, kLogSuffix),
                                                       OpenMode::kReadWrite, env_.file_mode));
   TRY_ASSIGN(SegmentIndexes indexes,

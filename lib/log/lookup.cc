@@ -21,8 +21,10 @@ Result<Offset> end_of_segment(const LogEnv& env, const PartitionPlace& place, Of
                                          Offset(std::numeric_limits<std::int64_t>::max()));
   BatchReader reader(std::move(file), from, kChunk);
   const auto expected = from == 0 ? std::optional(base) : std::nullopt;
-  TRY_ASSIGN(const WalkEnd end, walk_segment(reader, expected, base,
-                                             {.dense = place.dense, .pass_rot = true}, {}, {}));
+  TRY_ASSIGN(
+      const WalkEnd end,
+      walk_segment(reader, expected, base,
+                   {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)}, {}, {}));
   return end.next_offset;
 }
 

@@ -157,7 +157,8 @@ Result<bool> check_segment(const LogEnv& env, const PartitionPlace& place, Offse
   TRY(opened.distrust_behind(from));
   tail.size = opened.resume_position();
   indexes = std::move(opened);
-  return walk(env, place, {.dense = place.dense, .pass_rot = false}, *indexes, tail);
+  return walk(env, place, {.dense = place.dense, .pass_rot = false, .rot_below = from}, *indexes,
+              tail);
 }
 
 Result<void> copy_synced(const LogEnv& env, const std::string& from, const std::string& to) {
@@ -177,7 +178,8 @@ Result<Tail> scan_tail(const LogEnv& env, const PartitionPlace& place, Offset ba
   tail.file = std::move(file);
   tail.size = indexes.resume_position();
   TRY_ASSIGN(const bool torn,
-             walk(env, place, {.dense = place.dense, .pass_rot = true}, indexes, tail));
+             walk(env, place, {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)},
+                  indexes, tail));
   if (torn) TRY(cut(env, place, {}, tail));
   return tail;
 }

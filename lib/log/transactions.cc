@@ -39,7 +39,9 @@ Result<TransactionFilter::Verdict> TransactionFilter::judge(const BatchHeader& h
     TRY_ASSIGN(const Cursor::Step step, next_whole(*ahead_));
     if (step == Cursor::Step::kEnd) return Verdict::kUndecided;
     const BatchView& batch = ahead_->batch();
-    if (!batch.header.control() || !batch.header.transactional()) continue;
+    // The cleaner keeps a producer's last marker as a batch without records: it ends nothing.
+    if (!batch.header.control() || !batch.header.transactional() || batch.header.count == 0)
+      continue;
     TRY_ASSIGN(const std::int16_t type, control_type(batch));
     if (type != kControlAbort && type != kControlCommit) continue;
     ends_[batch.header.producer_id].push_back({batch.header.base_offset, type == kControlCommit});

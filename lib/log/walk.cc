@@ -19,7 +19,7 @@ Result<WalkEnd> walk_segment(
       continue;
     }
     end.bytes_left = true;
-    if (!rules.pass_rot) return end;
+    if (!rules.pass_rot && end.next_offset >= rules.rot_below) return end;
     TRY_ASSIGN(const auto found,
                find_whole_batch(reader.file(), end.size + 1, end.next_offset, rules.dense));
     if (!found) return end;

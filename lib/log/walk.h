@@ -12,6 +12,7 @@ namespace spool {
 struct WalkRules {
   bool dense = false;     ///< a base offset other than the previous end is a bad batch too
   bool pass_rot = false;  ///< go on behind damage that whole batches follow
+  Offset rot_below{-1};   ///< the same for damage below this offset, which was known to be on disk
 };
 
 /// Bytes that do not read, and what follows them.

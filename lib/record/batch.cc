@@ -54,7 +54,9 @@ Result<RecordIterator> open_records(const BatchView& batch, Decompressor& decomp
   Bytes block = batch.block();
   // An empty compacted batch keeps its codec bits and has no block at all.
   if (h.codec() != Codec::kNone && h.count > 0) {
-    TRY(decompressor.decompress(h.codec(), block, bytes_max, scratch));
+    auto done = decompressor.decompress(h.codec(), block, bytes_max, scratch);
+    // Whatever keeps a stored batch from being opened is damage to who reads it.
+    if (!done) return fail(Errc::kCorrupt, done.error().message());
     block = scratch.bytes();
   } else if (h.count == 0) {
     block = {};
