@@ -55,8 +55,6 @@ class Args {
   /// All values in order.
   [[nodiscard]] std::vector<std::string> list(std::string_view name) const;
   [[nodiscard]] const std::vector<std::string>& words() const { return words_; }
-  /// Words behind `--` begin at this index of words().
-  [[nodiscard]] std::vector<std::string>& mutable_words() { return words_; }
 
  private:
   friend Result<Args> parse_options(const CommandDef& command,

@@ -276,7 +276,7 @@ TEST(Watcher, TellsTheFolderInWhichSomethingHappened) {
   std::filesystem::create_directory(dir / "a");
   std::filesystem::create_directory(dir / "b");
   Watcher w(true);
-  if (w.fd() < 0) GTEST_SKIP() << w.problem();
+  if (w.fd() < 0) GTEST_SKIP() << "inotify is used up: " << w.problem();
   ASSERT_TRUE(w.add(dir / "a", 1));
   ASSERT_TRUE(w.add(dir / "b", 2));
   EXPECT_FALSE(w.add(dir / "none", 3));
