@@ -187,7 +187,7 @@ Result<Sink*> Producer::sink_for(const std::string& name) {
                            (std::uint64_t{seed()} << 32) | seed());
   Sink& placed = sinks_.emplace(name, std::move(sink)).first->second;
   if (placed.reporter)
-    b.on_stored = [this, r = placed.reporter.get(), &placed](const StoredRecord* stored) {
+    b.on_stored = [r = placed.reporter.get(), &placed](const StoredRecord* stored) {
       r->on_stored(stored);
       if (r->failed() && placed.batcher) placed.batcher->wake();
     };
