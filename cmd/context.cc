@@ -1,16 +1,16 @@
 #include "context.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
-#include <fcntl.h>
 #include <mutex>
-#include <sys/time.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include <climits>
+
 #include "io/posix_fs.h"
 #include "values.h"
 
@@ -108,74 +108,78 @@ Store::Options store_options(const Common& common) {
   return options;
 }
 
-namespace {
-
-std::atomic<int> caught_signal{0};
-std::array<int, 2> signal_pipe{-1, -1};
-constexpr suseconds_t kNudgeUs = 50'000;
-
-extern "C" void on_signal(int signal) {
-  const int saved = errno;
-  if (signal == SIGALRM) {  // only there to interrupt a blocking call
-    errno = saved;
-    return;
-  }
-  if (caught_signal.exchange(signal) != 0) _exit(status::kSignal + signal);
-  const char byte = 1;
-  [[maybe_unused]] const ssize_t n = ::write(signal_pipe[1], &byte, 1);
-  // A call that was about to block when the signal came would not notice it: nudge until the end.
-  const itimerval nudge{{0, kNudgeUs}, {0, kNudgeUs}};
-  ::setitimer(ITIMER_REAL, &nudge, nullptr);
-  errno = saved;
-}
-
-}  // namespace
-
-void install_signals() {
-  CHECK(::pipe2(signal_pipe.data(), O_CLOEXEC | O_NONBLOCK) == 0);
-  struct sigaction action{};
-  action.sa_handler = on_signal;
-  sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGALRM}) {
-    struct sigaction before{};
-    ::sigaction(signal, nullptr, &before);
-    // nohup and shells' background jobs have them ignored: that stays.
-    if (before.sa_handler != SIG_IGN || signal == SIGALRM) ::sigaction(signal, &action, nullptr);
-  }
-}
-
-int signal_fd() {
-  return signal_pipe[0];
-}
-int pending_signal() {
-  return caught_signal.load();
-}
-
-void die_of(int signal) {
-  struct sigaction action{};
-  action.sa_handler = SIG_DFL;
-  ::sigaction(signal, &action, nullptr);
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, signal);
-  ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
-  ::raise(signal);
-  _exit(status::kSignal + signal);
-}
-
 std::int64_t steady_ms() {
   using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::steady_clock;
   return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
-bool write_all(int fd, std::string_view text) {
+namespace {
+
+/// After a signal a reader of our output that takes nothing for so long is given up.
+constexpr std::int64_t kStalledMs = 250;
+/// A pipe that polls as writable takes so much without waiting.
+constexpr std::size_t kPieceBytes = PIPE_BUF;
+
+bool is_file(int fd) {
+  struct stat st{};
+  return ::fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/// Up to the last line end within one piece, where there is one.
+std::string_view whole_lines(std::string_view text) {
+  if (text.size() <= kPieceBytes) return text;
+  const std::size_t end = text.rfind('\n', kPieceBytes - 1);
+  return text.substr(0, end == std::string_view::npos ? kPieceBytes : end + 1);
+}
+
+/// Waits until `fd` takes bytes, or `until_ms`.
+bool wait_writable(int fd, std::int64_t until_ms) {
+  for (;;) {
+    const std::int64_t left = until_ms - steady_ms();
+    pollfd p{fd, POLLOUT, 0};
+    const int n = ::poll(&p, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (n > 0) return true;  // or an error, which write will tell
+    if (left <= 0) return false;
+  }
+}
+
+/// What is left to write when a signal came: as long as it is taken, and not for long. Where it
+/// stops between two lines it does.
+bool write_rest(int fd, std::string_view text) {
+  const std::int64_t end_ms = steady_ms() + kSignalGraceMs - ms_since_signal();
+  std::int64_t taken_ms = steady_ms();
   while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (!wait_writable(fd, std::min(taken_ms + kStalledMs, end_ms)) || signal_overdue()) {
+      errno = EINTR;
+      return false;
+    }
+    const std::string_view piece = whole_lines(text);
+    const ssize_t n = ::write(fd, piece.data(), piece.size());
     if (n < 0) {
-      if (errno == EINTR && pending_signal() == 0) continue;
+      if (errno == EINTR || errno == EAGAIN) continue;
       return false;
     }
     text.remove_prefix(static_cast<std::size_t>(n));
+    taken_ms = steady_ms();
+  }
+  return true;
+}
+
+}  // namespace
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    if (pending_signal() != 0 && !is_file(fd)) return write_rest(fd, text);
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN) {
+      // Somebody, mostly at the other end, made our output non-blocking.
+      pollfd p{fd, POLLOUT, 0};
+      (void)::poll(&p, 1, -1);
+    } else if (errno != EINTR) {
+      return false;
+    }
   }
   return true;
 }

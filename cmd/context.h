@@ -1,7 +1,6 @@
 #pragma once
 /// What every command shares: exit statuses, messages on stderr, the directory, signals.
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "base/result.h"
 #include "options.h"
+#include "signals.h"
 #include "store/store.h"
 
 namespace spool {
@@ -41,22 +41,12 @@ struct Common {
 /// Real file system and clock, warnings to stderr unless quiet.
 [[nodiscard]] Store::Options store_options(const Common& common);
 
-/// INT and TERM: noticed, not obeyed at once, so that what was read is flushed. The first one makes
-/// signal_fd() readable and interrupts blocking calls until the process ends; the second one ends
-/// it on the spot.
-void install_signals();
-[[nodiscard]] int signal_fd();
-/// The signal that came, or 0.
-[[nodiscard]] int pending_signal();
-/// Ends as a process does that the signal killed, so that the caller sees 128+n and no message.
-/// Does not return.
-[[noreturn]] void die_of(int signal);
-
 /// Milliseconds of a clock that never steps.
 [[nodiscard]] std::int64_t steady_ms();
 
 /// Writes all of `text` to a descriptor; false when it cannot (errno says why). A signal that came
-/// ends it early with EINTR.
+/// ends it early
+/// with EINTR: when nothing is taken any more, and within a second.
 [[nodiscard]] bool write_all(int fd, std::string_view text);
 
 }  // namespace spool

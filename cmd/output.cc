@@ -98,6 +98,7 @@ bool Output::write_through(std::string_view large) {
 }
 
 void Output::write_loop() {
+  const NudgedThread nudged;  // so that a reader that takes nothing cannot outlast a signal
   std::string piece;
   for (;;) {
     {
