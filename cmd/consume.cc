@@ -20,6 +20,7 @@
 #include "output.h"
 #include "printer.h"
 #include "progress.h"
+#include "worker.h"
 
 namespace spool {
 
@@ -33,6 +34,8 @@ constexpr std::size_t kChunksTogether = std::size_t{8} << 20;
 constexpr std::size_t kChunkMin = std::size_t{8} << 10;
 /// With more partitions than this, each gives its file and memory back between its turns.
 constexpr std::size_t kOpenLanesMax = 32;
+/// With more partitions than this nothing is read ahead: it takes three chunks for each.
+constexpr std::size_t kReadAheadLanesMax = 4;
 constexpr std::size_t kLargeValue = std::size_t{1} << 20;
 constexpr int kPollMs = 50;    ///< between looks where nothing tells of changes
 constexpr int kRetryMs = 250;  ///< between looks for a topic that is not there
@@ -101,9 +104,10 @@ class Consumer {
   [[nodiscard]] Result<Flow> wait();
   [[nodiscard]] Result<Flow> on_deleted(Lane& lane, const Error& error);
   [[nodiscard]] Result<void> look_for_topics();
-  [[nodiscard]] RecordStream::Options stream_options(std::size_t lanes) const {
+  [[nodiscard]] RecordStream::Options stream_options(std::size_t lanes) {
     return {options_.read_committed, options_.control,
-            std::clamp(kChunksTogether / std::max<std::size_t>(lanes, 1), kChunkMin, kChunk)};
+            std::clamp(kChunksTogether / std::max<std::size_t>(lanes, 1), kChunkMin, kChunk),
+            lanes <= kReadAheadLanesMax ? &reader_ : nullptr};
   }
   void watch(Lane& lane, std::size_t index);
   void after_wake();
@@ -122,6 +126,7 @@ class Consumer {
   Printer printer_;
   const bool plain_;
   Output output_;
+  Worker reader_;
   Watcher watcher_;
   Progress progress_;
   std::list<Lane> lanes_;  ///< addresses stay: streams borrow the places

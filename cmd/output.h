@@ -38,7 +38,7 @@ class Output {
   /// Handed over so far.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
-  static constexpr std::size_t kFullBytes = std::size_t{128} << 10;
+  static constexpr std::size_t kFullBytes = std::size_t{256} << 10;
 
  private:
   void write_loop();

@@ -4,20 +4,52 @@
 
 namespace spool {
 
+namespace {
+
+/// So much more is read ahead than at once, at most.
+constexpr std::size_t kAheadChunks = 4;
+
+}  // namespace
+
 void BatchReader::seek(std::int64_t position) {
   position_ = position;
-  buffer_.clear();
-  used_ = 0;
+  drop();
 }
 
 void BatchReader::release() {
   view_.bytes = {};
-  buffer_.clear();
+  drop();
   buffer_.shrink(0);
+}
+
+/// Forgets what was read.
+void BatchReader::drop() {
+  buffer_.clear();
   used_ = 0;
+  chunks_in_a_row_ = 0;
+  ahead_.reset();
+}
+
+/// What comes behind the buffer is read while its batches are worked on.
+void BatchReader::read_ahead() {
+  constexpr int kInARow = 4;  // fewer are not worth a thread
+  if (executor_ == nullptr || ++chunks_in_a_row_ < kInARow) return;
+  if (!ahead_) ahead_ = std::make_unique<ReadAhead>(*executor_, file_);
+  // Batches in a row are about as large as each other: a read that ends a little behind one leaves
+  // little to be moved in front of the next.
+  constexpr std::size_t kMargin = 512;
+  const auto batch = static_cast<std::size_t>(view_.header.size());
+  std::size_t bytes = kAheadChunks * chunk_bytes_;
+  if (batch > kMargin && batch < bytes) bytes -= (bytes + ahead().size()) % batch - kMargin;
+  ahead_->start(position_ + static_cast<std::int64_t>(ahead().size()), chunk_bytes_, bytes);
 }
 
 Result<void> BatchReader::fill(std::size_t want) {
+  if (ahead_ && ahead_->take(position_ + static_cast<std::int64_t>(ahead().size()), ahead(),
+                             buffer_, used_)) {
+    read_ahead();
+    if (ahead().size() >= want) return {};
+  }
   if (used_ > 0) {
     buffer_.consume_front(used_);
     used_ = 0;
@@ -31,6 +63,10 @@ Result<void> BatchReader::fill(std::size_t want) {
   auto got = file_->read_at(buffer_.mutable_bytes().subspan(have), at);
   buffer_.resize(have + (got ? *got : 0));
   if (!got) return fail(got.error());
+  if (buffer_.size() < target)
+    chunks_in_a_row_ = 0;
+  else if (have == 0)
+    read_ahead();
   return {};
 }
 
@@ -61,8 +97,7 @@ Result<BatchReader::Item> BatchReader::next() {
   }
   const bool end = ahead().empty();
   // What was read ahead may be replaced by the next appender: it is read again next time.
-  buffer_.clear();
-  used_ = 0;
+  drop();
   if (end) return Item::kEnd;
   return state == BatchState::kPartial ? Item::kPartial : Item::kBad;
 }

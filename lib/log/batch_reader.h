@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/result.h"
 #include "io/fs.h"
+#include "io/read_ahead.h"
 #include "record/batch.h"
 
 namespace spool {
@@ -24,8 +25,13 @@ class BatchReader {
     kBad,      ///< no batch begins here
   };
 
-  BatchReader(std::shared_ptr<File> file, std::int64_t position, std::size_t chunk_bytes)
-      : file_(std::move(file)), chunk_bytes_(chunk_bytes), position_(position) {}
+  /// `executor`, which must outlive this, reads ahead where much is read in a row.
+  BatchReader(std::shared_ptr<File> file, std::int64_t position, std::size_t chunk_bytes,
+              Executor* executor = nullptr)
+      : file_(std::move(file)),
+        chunk_bytes_(chunk_bytes),
+        executor_(executor),
+        position_(position) {}
 
   /// Looks at position(); on kBatch moves behind it, otherwise stays.
   [[nodiscard]] Result<Item> next();
@@ -44,12 +50,17 @@ class BatchReader {
   [[nodiscard]] Bytes ahead() const { return buffer_.bytes().subspan(used_); }
   /// Makes ahead() at least `want` bytes where the file has them.
   [[nodiscard]] Result<void> fill(std::size_t want);
+  void read_ahead();
+  void drop();
 
   std::shared_ptr<File> file_;
   std::size_t chunk_bytes_;
+  Executor* executor_;
   std::int64_t position_;  ///< in the file, of ahead()
   Buffer buffer_;
   std::size_t used_ = 0;
+  int chunks_in_a_row_ = 0;
+  std::unique_ptr<ReadAhead> ahead_;
   BatchView view_;
 };
 

@@ -34,7 +34,7 @@ Result<void> Cursor::open_at(Offset base, std::int64_t position) {
   listed_behind_ = false;
   // At the base of a segment the offset that is due is known; at an index entry the batch says it.
   due_known_ = position == 0 && next_ == base;
-  reader_.emplace(std::move(file), position, chunk_bytes_);
+  reader_.emplace(std::move(file), position, chunk_bytes_, executor_);
   opened_once_ = true;
   return {};
 }

@@ -24,8 +24,8 @@ namespace spool {
 class Cursor {
  public:
   Cursor(const LogEnv& env, const PartitionPlace& place, Offset from,
-         std::size_t chunk_bytes = std::size_t{1} << 18)
-      : env_(env), place_(place), chunk_bytes_(chunk_bytes), next_(from) {}
+         std::size_t chunk_bytes = std::size_t{1} << 18, Executor* executor = nullptr)
+      : env_(env), place_(place), chunk_bytes_(chunk_bytes), executor_(executor), next_(from) {}
 
   enum class Step {
     kBatch,  ///< batch() holds next_offset() or, for a start within it, offsets from there on
@@ -73,6 +73,7 @@ class Cursor {
   const LogEnv& env_;
   const PartitionPlace& place_;
   std::size_t chunk_bytes_;
+  Executor* executor_;
   Offset next_;
   std::int64_t gone_ = 0;
   bool opened_once_ = false;

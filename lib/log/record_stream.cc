@@ -16,7 +16,7 @@ RecordStream::RecordStream(const LogEnv& env, const PartitionPlace& place, Offse
                            const Options& options)
     : place_(place),
       options_(options),
-      cursor_(env, place, from, options.chunk_bytes),
+      cursor_(env, place, from, options.chunk_bytes, options.executor),
       filter_(env, place),
       from_(from),
       position_(from) {}

@@ -18,6 +18,7 @@ class RecordStream {
     bool read_committed = true;
     bool control = false;  ///< markers are records too
     std::size_t chunk_bytes = std::size_t{1} << 18;
+    Executor* executor = nullptr;  ///< reads ahead; must outlive the stream
   };
   RecordStream(const LogEnv& env, const PartitionPlace& place, Offset from, const Options& options);
 
