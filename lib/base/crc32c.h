@@ -8,5 +8,7 @@
 namespace spool {
 
 [[nodiscard]] std::uint32_t crc32c(Bytes data);
+/// The CRC of what gave `crc` followed by `data`; the CRC of nothing is 0.
+[[nodiscard]] std::uint32_t crc32c_extend(std::uint32_t crc, Bytes data);
 
 }  // namespace spool

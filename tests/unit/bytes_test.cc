@@ -42,5 +42,33 @@ TEST(Crc32c, KnownAnswers) {
   EXPECT_EQ(crc32c({}), 0U);
 }
 
+/// Bit by bit.
+std::uint32_t slow_crc32c(Bytes data) {
+  std::uint32_t crc = 0xffffffffU;
+  for (const std::byte b : data) {
+    crc ^= std::to_integer<std::uint32_t>(b);
+    for (int i = 0; i < 8; ++i)
+      crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78U : 0);
+  }
+  return ~crc;
+}
+
+TEST(Crc32c, IsRightForEveryLengthPlaceAndSplit) {
+  std::vector<std::byte> data(1500);
+  std::uint32_t random = 1;
+  for (std::byte& b : data) {
+    random = random * 1664525 + 1013904223;
+    b = static_cast<std::byte>(random >> 24);
+  }
+  const Bytes all(data);
+  for (std::size_t size = 0; size < 1400; size += size < 600 ? 1 : 37) {
+    const Bytes part = all.subspan(size % 17, size);
+    const std::uint32_t expected = slow_crc32c(part);
+    ASSERT_EQ(crc32c(part), expected) << size;
+    const std::size_t split = size * 5 / 8;
+    ASSERT_EQ(crc32c_extend(crc32c(part.first(split)), part.subspan(split)), expected) << size;
+  }
+}
+
 }  // namespace
 }  // namespace spool
