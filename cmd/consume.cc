@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <limits>
 #include <list>
+#include <map>
 #include <poll.h>
-#include <queue>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,8 +14,9 @@
 #include "consume_options.h"
 #include "context.h"
 #include "io/watch.h"
-#include "log/lookup.h"
-#include "log/record_stream.h"
+#include "lane.h"
+#include "lane_merge.h"
+#include "log/nth_newest.h"
 #include "output.h"
 #include "printer.h"
 #include "progress.h"
@@ -28,14 +28,8 @@ namespace {
 
 /// Partitions are read in turns of about this many bytes.
 constexpr std::int64_t kTurnBytes = std::int64_t{1} << 20;
-constexpr std::size_t kChunk = std::size_t{1} << 18;
-/// Read-ahead of all partitions together, and the least for each.
-constexpr std::size_t kChunksTogether = std::size_t{8} << 20;
-constexpr std::size_t kChunkMin = std::size_t{8} << 10;
 /// With more partitions than this, each gives its file and memory back between its turns.
 constexpr std::size_t kOpenLanesMax = 32;
-/// With more partitions than this nothing is read ahead: it takes three chunks for each.
-constexpr std::size_t kReadAheadLanesMax = 4;
 constexpr std::size_t kLargeValue = std::size_t{1} << 20;
 constexpr int kPollMs = 50;    ///< between looks where nothing tells of changes
 constexpr int kRetryMs = 250;  ///< between looks for a topic that is not there
@@ -46,25 +40,22 @@ bool writes_file() {
   return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-constexpr Offset kNoLimit{std::numeric_limits<std::int64_t>::max()};
+/// The first record of each partition at or after the cut.
+class FirstOffsets : public RecordTimes {
+ public:
+  explicit FirstOffsets(const std::optional<RecordTime>& cut) : cut_(cut) {}
+  void offer(const RecordTime& r) override {
+    if (cut_ && r < *cut_) return;
+    Offset& first = offsets.emplace(r.partition, r.offset).first->second;
+    first = std::min(first, r.offset);
+  }
+  [[nodiscard]] bool wants(TimestampMs timestamp) const override {
+    return !cut_ || timestamp >= cut_->timestamp;
+  }
+  std::map<PartitionId, Offset> offsets;
 
-/// One partition that is read.
-struct Lane {
-  std::string topic;
-  PartitionPlace place;
-  PartitionView view;
-  Offset start;
-  Offset end = kNoLimit;    ///< exclusive; of the data as it was at the start, unless followed
-  Offset until = kNoLimit;  ///< exclusive; asked for
-  std::optional<TimestampMs> until_time;  ///< the first record at or after it ends the lane
-  std::optional<RecordStream> stream;
-  Offset stable;  ///< last stable offset, as far as known
-  bool dirty = true;
-  bool watched = false;
-  bool finished = false;
-  bool told_open = false;
-
-  [[nodiscard]] Offset limit() const { return std::min(end, until); }
+ private:
+  const std::optional<RecordTime> cut_;
 };
 
 class Consumer {
@@ -78,7 +69,8 @@ class Consumer {
         plain_(printer_.plain()),
         output_(::isatty(STDOUT_FILENO) == 1 && !options.raw),
         watcher_(options.follow && !store.shared_host_fs()),
-        progress_(args, !options.follow && writes_file()) {}
+        progress_(args, !options.follow && writes_file()),
+        context_{store.env(), options, &reader_, [this](const std::string& text) { tell(text); }} {}
   ~Consumer() {
     if (pid_fd_ >= 0) ::close(pid_fd_);
   }
@@ -93,24 +85,22 @@ class Consumer {
   [[nodiscard]] Result<void> work();
   [[nodiscard]] Result<void> add_topic(const std::string& name);
   [[nodiscard]] Result<void> add_lane(const TopicInfo& topic, PartitionId partition, bool late);
-  [[nodiscard]] Result<void> set_span(Lane& lane, bool late);
-  [[nodiscard]] Result<Offset> resolve(const Lane& lane, const Bound& bound, Offset end);
   [[nodiscard]] Result<Flow> print_newest(const std::string& topic);
   [[nodiscard]] Result<Flow> print_from_nth(const std::string& topic);
-  [[nodiscard]] Result<bool> advance(Lane& lane);
+  [[nodiscard]] Result<Flow> print_merged(LaneMerge& merge, const std::vector<Lane*>& lanes,
+                                          std::int64_t skip);
+  [[nodiscard]] Result<std::optional<RecordTime>> newest_cut(const std::vector<Lane*>& lanes);
+  [[nodiscard]] Result<void> scan(const std::vector<Lane*>& lanes, RecordTimes& times);
+  [[nodiscard]] std::vector<Lane*> lanes_of(const std::string& topic);
   [[nodiscard]] Result<Flow> read_turn(Lane& lane, bool& progress);
   [[nodiscard]] Result<Flow> read_all_turns(bool& progress);
   [[nodiscard]] Result<Flow> follow();
   [[nodiscard]] Result<Flow> wait();
   [[nodiscard]] Result<Flow> on_deleted(Lane& lane, const Error& error);
   [[nodiscard]] Result<void> look_for_topics();
-  [[nodiscard]] RecordStream::Options stream_options(std::size_t lanes) {
-    return {options_.read_committed, options_.control,
-            std::clamp(kChunksTogether / std::max<std::size_t>(lanes, 1), kChunkMin, kChunk),
-            lanes <= kReadAheadLanesMax ? &reader_ : nullptr};
-  }
   void watch(Lane& lane, std::size_t index);
   void after_wake();
+  void show_progress();
   [[nodiscard]] bool pid_gone() const;
   [[nodiscard]] bool print(Lane& lane);
   [[nodiscard]] bool print_batch(Lane& lane);
@@ -129,10 +119,10 @@ class Consumer {
   Worker reader_;
   Watcher watcher_;
   Progress progress_;
+  LaneContext context_;
   std::list<Lane> lanes_;  ///< addresses stay: streams borrow the places
   std::vector<std::string> missing_;
   std::int64_t printed_ = 0;
-  std::int64_t damages_ = 0;
   std::int64_t last_progress_ms_ = 0;
   std::int64_t next_look_ms_ = 0;
   int pid_fd_ = -1;
@@ -149,6 +139,12 @@ Result<void> Consumer::add_topic(const std::string& name) {
     return {};
   }
   if (!topic) return fail(topic.error());
+  for (const OffsetSpec& spec : options_.for_partition)
+    if (!std::binary_search(topic->partitions.begin(), topic->partitions.end(), *spec.partition))
+      return fail(Errc::kNotFound,
+                  fmt::format("-o {}=..: topic '{}' has no partition {}; it has {}",
+                              spec.partition->value(), name, spec.partition->value(),
+                              topic->partitions.size()));
   if (options_.partitions) {
     for (const PartitionId p : *options_.partitions) {
       if (!std::binary_search(topic->partitions.begin(), topic->partitions.end(), p))
@@ -165,80 +161,11 @@ Result<void> Consumer::add_topic(const std::string& name) {
 
 /// `late`: it appeared while the topic was followed, and is read from its start.
 Result<void> Consumer::add_lane(const TopicInfo& topic, PartitionId partition, bool late) {
-  Lane& lane = lanes_.emplace_back();
-  lane.topic = topic.name;
-  lane.place = store_.place(topic, partition);
+  Lane& lane = lanes_.emplace_back(topic.name, store_.place(topic, partition));
   watch(lane, lanes_.size() - 1);  // before the first look, so that nothing is missed between
-  TRY_ASSIGN(lane.view, view_partition(store_.env(), lane.place));
-  lane.stable = lane.view.log_end;
-  lane.start = lane.view.log_start;
-  TRY(set_span(lane, late));
-  lane.stream.emplace(store_.env(), lane.place, lane.start,
-                      stream_options(topic.partitions.size()));
+  TRY(lane.look(context_, late));
+  lane.open(context_, lane.start, topic.partitions.size());
   return {};
-}
-
-/// Where the lane starts and ends.
-Result<void> Consumer::set_span(Lane& lane, bool late) {
-  std::optional<Bound> from = options_.from;
-  std::optional<Bound> until = options_.until;
-  for (const OffsetSpec& spec : options_.for_partition) {
-    if (*spec.partition != lane.place.partition) continue;
-    from = spec.from;
-    until = spec.until;
-  }
-  if (late) from.reset();
-  Offset end = lane.view.log_end;
-  // A start behind the log start, or an end that is counted from the end, needs to know what is
-  // stable.
-  const bool at_start = !from || from->kind == Bound::Kind::kStart;
-  if (options_.read_committed && (!at_start || until || options_.tail)) {
-    TRY_ASSIGN(end, last_stable_offset(store_.env(), lane.place, lane.view.log_start, end));
-    lane.stable = end;
-  }
-  if (from) {
-    TRY_ASSIGN(lane.start, resolve(lane, *from, end));
-  }
-  if (until) {
-    TRY_ASSIGN(const Offset stop, resolve(lane, *until, end));
-    if (options_.follow && until->kind == Bound::Kind::kTime && stop >= end) {
-      lane.until_time = TimestampMs(until->value);  // it lies ahead
-    } else {
-      lane.until = stop;
-    }
-  }
-  const Offset first = lane.view.log_start;
-  if (lane.start < first) {
-    tell(fmt::format("{}: offsets {} to {} are gone; reading starts at {}", lane.place.name(),
-                     lane.start.value(), first.value() - 1, first.value()));
-    lane.start = first;
-  }
-  if (lane.start > end && from && from->kind == Bound::Kind::kOffset) {
-    tell(fmt::format("{}: offset {} is behind the end, which is {}", lane.place.name(),
-                     lane.start.value(), end.value()));
-    if (!options_.follow) lane.start = end;
-  }
-  if (!options_.follow) lane.end = end;
-  return {};
-}
-
-Result<Offset> Consumer::resolve(const Lane& lane, const Bound& bound, Offset end) {
-  const Offset first = lane.view.log_start;
-  switch (bound.kind) {
-    case Bound::Kind::kStart:
-      return first;
-    case Bound::Kind::kEnd:
-      return end;
-    case Bound::Kind::kOffset:
-      return Offset(bound.value);
-    case Bound::Kind::kFromStart:
-      return bound.value < end - first ? first + bound.value : end;
-    case Bound::Kind::kFromEnd:
-      return bound.value < end - first ? end - bound.value : first;
-    case Bound::Kind::kTime:
-      return offset_for_time(store_.env(), lane.place, lane.view, TimestampMs(bound.value));
-  }
-  return first;
 }
 
 bool Consumer::print(Lane& lane) {
@@ -269,47 +196,6 @@ bool Consumer::print(Lane& lane) {
   return options_.unbuffered ? output_.flush() : output_.flush_if_full();
 }
 
-/// The next record of a lane below its limit; false when there is none for now. Damage is said, and
-/// passed over where that was asked for.
-Result<bool> Consumer::advance(Lane& lane) {
-  const Offset limit = lane.limit();
-  for (;;) {
-    if (lane.stream->position() >= limit) {
-      lane.finished = true;
-      return false;
-    }
-    auto step = lane.stream->next();
-    if (const std::int64_t gone = lane.stream->take_gone(); gone > 0)
-      tell(fmt::format("{}: {} records were deleted before they were read", lane.place.name(),
-                       gone));
-    if (!step) {
-      if (step.error().code != Errc::kCorrupt || !options_.skip_damaged) return fail(step.error());
-      say(step.error().message());
-      ++damages_;
-      lane.stream->skip_damage();
-      continue;
-    }
-    if (*step == RecordStream::Step::kRecord) {
-      const RecordView& record = lane.stream->record();
-      if (record.offset >= limit || (lane.until_time && record.timestamp >= *lane.until_time)) {
-        lane.finished = true;
-        return false;
-      }
-      return true;
-    }
-    if (*step == RecordStream::Step::kUndecided) {
-      if (!lane.told_open)
-        tell(
-            fmt::format("{}: a transaction is open from offset {} on; nothing behind it is shown{}",
-                        lane.place.name(), lane.stream->position().value(),
-                        options_.follow ? " until it ends" : ""));
-      lane.told_open = true;
-    }
-    if (!options_.follow) lane.finished = true;
-    return false;
-  }
-}
-
 /// The rest of a batch, where records are printed as they are.
 bool Consumer::print_batch(Lane& lane) {
   // A batch that may reach beyond what is wanted takes the careful way.
@@ -336,7 +222,7 @@ bool Consumer::print_batch(Lane& lane) {
 Result<Consumer::Flow> Consumer::read_turn(Lane& lane, bool& progress) {
   const std::int64_t before = lane.stream->bytes();
   while (!full()) {
-    TRY_ASSIGN(const bool got, advance(lane));
+    TRY_ASSIGN(const bool got, lane.advance(context_));
     if (!got) {
       lane.dirty = false;
       return Flow::kOn;
@@ -369,95 +255,106 @@ Result<Consumer::Flow> Consumer::read_all_turns(bool& progress) {
     } else if (lanes_.size() > kOpenLanesMax) {
       here->stream->park();
     }
-    progress_.update(output_.bytes(), 0, printed_);
+    show_progress();
     // Between turns what one partition gave is on its way, whatever the next one takes.
     if (output_.failed()) return Flow::kStop;
   }
   return Flow::kOn;
 }
 
+/// Bounds of a topic's records for -n N, found in scans that begin at the newest.
+Result<std::optional<RecordTime>> Consumer::newest_cut(const std::vector<Lane*>& lanes) {
+  std::int64_t most = 0;
+  for (const Lane* lane : lanes)
+    most += lane->stable - lane->view.log_start;
+  if (most <= *options_.tail) return std::optional<RecordTime>();
+  return nth_newest([&](RecordTimes& times) { return scan(lanes, times); }, *options_.tail);
+}
+
+Result<void> Consumer::scan(const std::vector<Lane*>& lanes, RecordTimes& times) {
+  for (const Lane* lane : lanes)
+    TRY(find_newest(store_.env(), lane->place, lane->view, lane->stable, options_.read_committed,
+                    times));
+  return {};
+}
+
 /// The newest `tail` records of a topic, in the order of time, and of offsets within a partition.
 Result<Consumer::Flow> Consumer::print_newest(const std::string& topic) {
-  NewestRecords newest(static_cast<std::size_t>(*options_.tail));
-  std::vector<Lane*> lanes;
-  for (Lane& lane : lanes_) {
-    if (lane.topic != topic) continue;
-    lanes.push_back(&lane);
-    lane.end = lane.stable;
-    TRY(find_newest(store_.env(), lane.place, lane.view, lane.stable, options_.read_committed,
-                    newest));
+  const std::vector<Lane*> all = lanes_of(topic);
+  for (Lane* lane : all)
+    lane->start = lane->end = lane->stable;
+  std::vector<Lane*> wanted;
+  std::optional<RecordTime> cut;
+  if (*options_.tail > 0) {
+    TRY_ASSIGN(cut, newest_cut(all));
+    FirstOffsets first(cut);
+    TRY(scan(all, first));
+    for (Lane* lane : all) {
+      const auto found = first.offsets.find(lane->place.partition);
+      if (found == first.offsets.end()) continue;
+      lane->start = found->second;
+      wanted.push_back(lane);
+    }
   }
-  std::vector<std::vector<RecordTime>> chosen(lanes.size());
-  for (const RecordTime& r : newest.take()) {
-    const auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane* l) {
-      return l->place.partition == r.partition;
-    });
-    chosen[static_cast<std::size_t>(lane - lanes.begin())].push_back(r);
-  }
-  using Head = std::pair<RecordTime, std::size_t>;
-  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
-  std::vector<std::size_t> next(lanes.size(), 0);
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    auto& mine = chosen[i];
-    std::sort(mine.begin(), mine.end(),
-              [](const RecordTime& a, const RecordTime& b) { return a.offset < b.offset; });
-    Lane& lane = *lanes[i];
-    if (mine.empty()) continue;
-    heads.emplace(mine.front(), i);
-    lane.stream.emplace(store_.env(), lane.place, mine.front().offset,
-                        stream_options(lanes.size()));
-  }
-  while (!heads.empty() && !full()) {
-    const auto [record, i] = heads.top();
-    heads.pop();  // before the next head goes in, which may be older
-    Lane& lane = *lanes[i];
-    do {
-      TRY_ASSIGN(const bool got, advance(lane));
-      if (!got) break;
-    } while (lane.stream->record().offset < record.offset);
-    if (lane.stream->position() == record.offset + 1 && !print(lane)) return Flow::kStop;
-    if (pending_signal() != 0) return Flow::kStop;
-    if (++next[i] < chosen[i].size()) heads.emplace(chosen[i][next[i]], i);
-  }
-  for (Lane* lane : lanes) {
-    lane->finished = !options_.follow;
-    lane->start = lane->stable;
-    lane->end = kNoLimit;
-    lane->stream.emplace(store_.env(), lane->place, lane->start, stream_options(lanes.size()));
-  }
-  return full() ? Flow::kStop : Flow::kOn;
+  LaneMerge merge(context_, std::move(wanted), cut);
+  return print_merged(merge, all, 0);
 }
 
 /// All but the first N-1 records, partitions merged by time.
 Result<Consumer::Flow> Consumer::print_from_nth(const std::string& topic) {
-  using Head = std::tuple<TimestampMs, PartitionId, Lane*>;
-  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
-  for (Lane& lane : lanes_) {
-    if (lane.topic != topic) continue;
-    lane.end = lane.view.log_end;
-    TRY_ASSIGN(const bool got, advance(lane));
-    if (got) heads.emplace(lane.stream->record().timestamp, lane.place.partition, &lane);
-  }
-  Flow flow = Flow::kOn;
-  for (std::int64_t skip = *options_.from_nth - 1; !heads.empty();) {
-    Lane& lane = *std::get<Lane*>(heads.top());
-    heads.pop();
+  const std::vector<Lane*> all = lanes_of(topic);
+  for (Lane* lane : all)
+    lane->end = lane->view.log_end;
+  LaneMerge merge(context_, all, std::nullopt);
+  return print_merged(merge, all, *options_.from_nth - 1);
+}
+
+/// Prints what the merge gives but for the first `skip`, and lets the lanes be followed from there.
+Result<Consumer::Flow> Consumer::print_merged(LaneMerge& merge, const std::vector<Lane*>& lanes,
+                                              std::int64_t skip) {
+  std::int64_t given = 0;
+  for (;;) {
+    TRY_ASSIGN(Lane* const lane, merge.next());
+    if (lane == nullptr) break;
     if (skip > 0) {
       --skip;
-    } else if (!print(lane)) {
-      flow = Flow::kStop;
+    } else if (!print(*lane)) {
+      return Flow::kStop;
     }
-    if (full() || pending_signal() != 0) flow = Flow::kStop;
-    if (flow == Flow::kStop) return flow;
-    TRY_ASSIGN(const bool got, advance(lane));
-    if (got) heads.emplace(lane.stream->record().timestamp, lane.place.partition, &lane);
+    if (full() || pending_signal() != 0) return Flow::kStop;
+    if ((++given & 0xfff) == 0) progress_.update(output_.bytes(), printed_, {});
   }
-  for (Lane& lane : lanes_) {
-    if (lane.topic != topic) continue;
-    lane.end = kNoLimit;
-    lane.finished = !options_.follow;
+  for (Lane* lane : lanes) {
+    lane->finished = !options_.follow;
+    lane->end = kNoLimit;
+    if (options_.follow) lane->open(context_, lane->start, lanes.size());
   }
-  return flow;
+  return Flow::kOn;
+}
+
+std::vector<Lane*> Consumer::lanes_of(const std::string& topic) {
+  std::vector<Lane*> out;
+  for (Lane& lane : lanes_)
+    if (lane.topic == topic) out.push_back(&lane);
+  return out;
+}
+
+void Consumer::show_progress() {
+  if (!progress_.enabled()) return;
+  Progress::Part part;
+  for (const Lane& lane : lanes_) {
+    if (lane.limit() == kNoLimit) {
+      part = {};  // there is always more to come
+      break;
+    }
+    const Offset stop = std::max(lane.limit(), lane.start);
+    part.total += stop - lane.start;
+    part.done += (lane.stream     ? std::clamp(lane.stream->position(), lane.start, stop)
+                  : lane.finished ? stop
+                                  : lane.start) -
+                 lane.start;
+  }
+  progress_.update(output_.bytes(), printed_, part);
 }
 
 void Consumer::watch(Lane& lane, std::size_t index) {
@@ -631,10 +528,11 @@ int Consumer::finish(const Result<void>& done) {
   const bool written = output_.finish();
   progress_.clear();
   const int signal = pending_signal();
-  if (!done) {
+  if (!done && !(signal != 0 && done.error().code == Errc::kCancelled)) {
     const int result = report_error(done.error());
-    if (result == status::kDamaged && damages_ > 0)
-      say(fmt::format("damage was met {} more {}", damages_, damages_ == 1 ? "time" : "times"));
+    if (result == status::kDamaged && context_.damages > 0)
+      say(fmt::format("damage was met {} more {}", context_.damages,
+                      context_.damages == 1 ? "time" : "times"));
     return result;
   }
   if (!written && signal == 0) {
@@ -642,9 +540,9 @@ int Consumer::finish(const Result<void>& done) {
     return report_error(system_error(output_.problem(), "cannot write to stdout"));
   }
   if (signal != 0) die_of(signal);
-  if (damages_ > 0) {
-    say(fmt::format("damage was met {} {}; what did not read was left out", damages_,
-                    damages_ == 1 ? "time" : "times"));
+  if (context_.damages > 0) {
+    say(fmt::format("damage was met {} {}; what did not read was left out", context_.damages,
+                    context_.damages == 1 ? "time" : "times"));
     return status::kDamaged;
   }
   if (timed_out_) {
@@ -684,7 +582,7 @@ int run_consume(const Args& args) {
       return status::kTimeout;
     }
   }
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), common->dir);
   return Consumer(**store, *options, *common, std::move(*printer), args).run();
 }
 

@@ -1,5 +1,6 @@
 #include "consume_options.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -41,6 +42,10 @@ Result<void> read_span(const Args& args, TimestampMs now, ConsumeOptions& out) {
   }
   if (const auto list = args.value("partition")) {
     TRY_ASSIGN(out.partitions, parse_partitions(*list));
+    for (const OffsetSpec& spec : out.for_partition)
+      if (!std::binary_search(out.partitions->begin(), out.partitions->end(), *spec.partition))
+        return fail(Errc::kUsage, fmt::format("-o names partition {}, which -p leaves out",
+                                              spec.partition->value()));
   }
   return {};
 }

@@ -38,6 +38,8 @@ Result<void> DirLocks::wait_for_server() {
     if (!holder) return {};
     if (std::chrono::steady_clock::now() > give_up)
       return fail(Errc::kConflict, "a server is taking over '" + dir_ + "'");
+    if (gives_up())
+      return fail(Errc::kCancelled, "a server that is taking over '" + dir_ + "' does not go on");
     std::this_thread::sleep_for(kServerPoll);
   }
 }
@@ -116,7 +118,14 @@ Result<DirLocks::ByteLock> DirLocks::lock_byte(std::string_view name) {
     held_.insert(at);
     file = bytes_.get();
   }
-  if (auto got = file->lock(LockKind::kExclusive, at, 1); !got) {
+  auto got = file->lock(LockKind::kExclusive, at, 1);
+  while (!got && got.error().code == Errc::kCancelled && !gives_up())
+    got = file->lock(LockKind::kExclusive, at, 1);
+  if (!got) {
+    if (got.error().code == Errc::kCancelled)
+      got = fail(
+          Errc::kCancelled,
+          fmt::format("'{}': another process holds the lock '{}' and does not go on", dir_, name));
     const std::lock_guard guard(mutex_);
     held_.erase(at);
     freed_.notify_all();

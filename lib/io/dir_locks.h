@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -22,8 +23,10 @@ namespace spool {
 /// Thread-safe. Makes both files when they are missing, with `file_mode`.
 class DirLocks {
  public:
-  DirLocks(Fs& fs, std::string dir, std::uint32_t file_mode)
-      : fs_(fs), dir_(std::move(dir)), file_mode_(file_mode) {}
+  /// `give_up` is asked whenever a signal interrupts a wait, from any thread: true ends the wait
+  /// with Errc::kCancelled. May be empty.
+  DirLocks(Fs& fs, std::string dir, std::uint32_t file_mode, std::function<bool()> give_up = {})
+      : fs_(fs), dir_(std::move(dir)), file_mode_(file_mode), give_up_(std::move(give_up)) {}
 
   /// One write operation; hold it as short as possible, never while waiting for input or output.
   class Operation {
@@ -82,12 +85,14 @@ class DirLocks {
   [[nodiscard]] Result<void> take_directory();
   [[nodiscard]] Result<void> drop_clean_shutdown();
   [[nodiscard]] tl::unexpected<Error> owned_by(const LockHolder& holder) const;
+  [[nodiscard]] bool gives_up() const { return give_up_ && give_up_(); }
   void end();
   void release(std::int64_t at);
 
   Fs& fs_;
   const std::string dir_;
   const std::uint32_t file_mode_;
+  const std::function<bool()> give_up_;
   std::mutex mutex_;  ///< guards all below
   std::condition_variable freed_;
   std::unique_ptr<File> directory_lock_;

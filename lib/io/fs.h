@@ -54,7 +54,8 @@ class File {
   [[nodiscard]] virtual Result<FileStat> stat() = 0;
 
   /// Open-file-description locks on bytes [at, at + length); length 0 reaches to infinity.
-  /// try_lock gives false when another holder is in the way; lock waits.
+  /// try_lock gives false when another holder is in the way; lock waits, and Errc::kCancelled says
+  /// that a signal interrupted it.
   [[nodiscard]] virtual Result<bool> try_lock(LockKind kind, std::int64_t at,
                                               std::int64_t length) = 0;
   [[nodiscard]] virtual Result<void> lock(LockKind kind, std::int64_t at, std::int64_t length) = 0;

@@ -100,10 +100,9 @@ class PosixFile final : public File {
 
   [[nodiscard]] Result<void> lock(LockKind kind, std::int64_t at, std::int64_t length) override {
     struct flock want = range(kind, at, length);
-    while (::fcntl(fd_.get(), F_OFD_SETLKW, &want) != 0) {
-      if (errno != EINTR) return sys_fail("lock", path_);
-    }
-    return {};
+    if (::fcntl(fd_.get(), F_OFD_SETLKW, &want) == 0) return {};
+    if (errno == EINTR) return fail(Errc::kCancelled, "a signal interrupted the wait for a lock");
+    return sys_fail("lock", path_);
   }
 
   [[nodiscard]] Result<void> unlock(std::int64_t at, std::int64_t length) override {

@@ -21,10 +21,10 @@ Result<Offset> end_of_segment(const LogEnv& env, const PartitionPlace& place, Of
                                          Offset(std::numeric_limits<std::int64_t>::max()));
   BatchReader reader(std::move(file), from, kChunk);
   const auto expected = from == 0 ? std::optional(base) : std::nullopt;
-  TRY_ASSIGN(
-      const WalkEnd end,
-      walk_segment(reader, expected, base,
-                   {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)}, {}, {}));
+  TRY_ASSIGN(const WalkEnd end,
+             walk_segment(reader, expected, base,
+                          {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)},
+                          [&](std::int64_t, const BatchView&) { return env.go_on(); }, {}));
   return end.next_offset;
 }
 
@@ -109,6 +109,7 @@ Result<Offset> offset_for_time(const LogEnv& env, const PartitionPlace& place,
     TRY_ASSIGN(const Offset from, older_below(env, place, base, time));
     Cursor cursor(env, place, std::max(from, view.log_start));
     while (cursor.next_offset() < segment_end) {
+      TRY(env.go_on());
       TRY_ASSIGN(const Cursor::Step step, next_whole(cursor));
       if (step == Cursor::Step::kEnd) break;
       const BatchHeader& h = cursor.batch().header;
@@ -180,12 +181,13 @@ std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Off
 /// Whether a batch of the block's predecessor really has the timestamp that the time index claims
 /// as the greatest.
 Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset from, Offset to,
-                         bool read_committed, NewestRecords& newest) {
+                         bool read_committed, RecordTimes& newest) {
   Decompressor decompressor;
   Buffer scratch;
   TransactionFilter filter(env, place);
   Cursor cursor(env, place, from);
   while (cursor.next_offset() < to) {
+    TRY(env.go_on());
     TRY_ASSIGN(const Cursor::Step step, next_whole(cursor));
     if (step == Cursor::Step::kEnd) break;
     const BatchView& batch = cursor.batch();
@@ -205,7 +207,7 @@ Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset 
 
 /// Whether nothing up to the entry's offset can be wanted any more.
 Result<bool> too_old(const LogEnv& env, const PartitionPlace& place,
-                     const std::optional<TimeEntry>& entry, const NewestRecords& newest) {
+                     const std::optional<TimeEntry>& entry, const RecordTimes& newest) {
   if (!entry || newest.wants(entry->timestamp)) return false;
   TRY_ASSIGN(const auto found, batch_of(env, place, *entry));
   return found.has_value();
@@ -214,7 +216,7 @@ Result<bool> too_old(const LogEnv& env, const PartitionPlace& place,
 }  // namespace
 
 Result<void> find_newest(const LogEnv& env, const PartitionPlace& place, const PartitionView& view,
-                         Offset end, bool read_committed, NewestRecords& newest) {
+                         Offset end, bool read_committed, RecordTimes& newest) {
   Offset segment_end = end;
   for (auto base = view.files.segments.rbegin(); base != view.files.segments.rend(); ++base) {
     if (*base >= end) continue;

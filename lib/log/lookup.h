@@ -41,13 +41,21 @@ struct RecordTime {
   auto operator<=>(const RecordTime&) const = default;
 };
 
+/// Takes records as a search meets them.
+class RecordTimes {
+ public:
+  virtual ~RecordTimes() = default;
+  virtual void offer(const RecordTime& r) = 0;
+  /// Whether a record of this time is of interest. What once was not never is again.
+  [[nodiscard]] virtual bool wants(TimestampMs timestamp) const = 0;
+};
+
 /// Keeps the greatest `limit` of what is offered.
-class NewestRecords {
+class NewestRecords : public RecordTimes {
  public:
   explicit NewestRecords(std::size_t limit) : limit_(limit) {}
-  void offer(const RecordTime& r);
-  /// Whether a record of this time could still be kept.
-  [[nodiscard]] bool wants(TimestampMs timestamp) const {
+  void offer(const RecordTime& r) override;
+  [[nodiscard]] bool wants(TimestampMs timestamp) const override {
     return limit_ > 0 && (heap_.size() < limit_ || timestamp >= heap_.top().timestamp);
   }
   /// What was kept, in ascending order; leaves nothing.
@@ -62,6 +70,6 @@ class NewestRecords {
 /// block to older ones, and stops where the time index shows that nothing older can be wanted.
 [[nodiscard]] Result<void> find_newest(const LogEnv& env, const PartitionPlace& place,
                                        const PartitionView& view, Offset end, bool read_committed,
-                                       NewestRecords& newest);
+                                       RecordTimes& times);
 
 }  // namespace spool

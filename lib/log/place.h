@@ -51,6 +51,15 @@ struct LogEnv {
   /// Says a sentence to the user: something was cut, kept or is damaged. May be called from any
   /// thread that calls the log.
   std::function<void(const std::string&)> notice;
+  /// Asked for each batch that a look-up passes: true ends it with Errc::kCancelled. May be empty;
+  /// from any thread that calls the log.
+  std::function<bool()> stop = {};
+
+  /// Errc::kCancelled when `stop` says so.
+  [[nodiscard]] Result<void> go_on() const {
+    if (!stop || !stop()) return {};
+    return fail(Errc::kCancelled, "'" + root + "': the search was stopped");
+  }
 };
 
 }  // namespace spool

@@ -36,6 +36,7 @@ Result<TransactionFilter::Verdict> TransactionFilter::judge(const BatchHeader& h
       return *committed ? Verdict::kDeliver : Verdict::kDrop;
     if (!ahead_ || ahead_->next_offset() <= header.base_offset)
       ahead_.emplace(env_, place_, header.base_offset);
+    TRY(env_.go_on());
     TRY_ASSIGN(const Cursor::Step step, next_whole(*ahead_));
     if (step == Cursor::Step::kEnd) return Verdict::kUndecided;
     const BatchView& batch = ahead_->batch();
@@ -102,6 +103,7 @@ Result<Offset> last_stable_offset(const LogEnv& env, const PartitionPlace& place
   TRY_ASSIGN(OpenTransactions open, newest_snapshot(env, place, log_start, log_end));
   Cursor cursor(env, place, open.as_of);
   while (cursor.next_offset() < log_end) {
+    TRY(env.go_on());
     TRY_ASSIGN(const Cursor::Step step, next_whole(cursor));
     if (step == Cursor::Step::kEnd) break;
     const BatchHeader& h = cursor.batch().header;

@@ -75,7 +75,7 @@ Result<void> check_topic_name(std::string_view name) {
 }
 
 Store::Store(const Options& options, const std::string& root, const FileStat& st)
-    : locks_(std::make_unique<DirLocks>(options.fs, root, st.mode & 0666U)),
+    : locks_(std::make_unique<DirLocks>(options.fs, root, st.mode & 0666U, options.give_up)),
       env_{.fs = options.fs,
            .clock = options.clock,
            .locks = *locks_,
@@ -83,7 +83,8 @@ Store::Store(const Options& options, const std::string& root, const FileStat& st
            .boot_id = {},
            .file_mode = st.mode & 0666U,
            .dir_mode = st.mode & 07777U,
-           .notice = options.notice} {}
+           .notice = options.notice,
+           .stop = options.stop} {}
 
 Result<std::unique_ptr<Store>> Store::open(const Options& options, const std::string& root) {
   const auto st = options.fs.stat(root);

@@ -45,6 +45,9 @@ class Store {
     std::function<void(const std::string&)> notice;
     std::string home;     ///< folders made below it are private; may be empty
     bool any_fs = false;  ///< write on file systems of several hosts too
+    /// As LogEnv::stop, and as DirLocks' give_up.
+    std::function<bool()> stop = {};
+    std::function<bool()> give_up = {};
   };
 
   /// For reading; nothing is written, made or locked. Errc::kNotFound when the directory is
