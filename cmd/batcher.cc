@@ -1,11 +1,13 @@
 #include "batcher.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/check.h"
+#include "signals.h"
 
 namespace spool {
 
@@ -23,13 +25,17 @@ constexpr std::size_t kUnsyncedBytesMax = std::size_t{32} << 20;
 /// Batches that are kept because reports of them print contents.
 constexpr std::size_t kKeptBytesMax = std::size_t{4} << 20;
 constexpr std::size_t kSpareBuilders = 6;
+/// A disk that answers late is waited for so long after a signal; other processes and readers, see
+/// signal_overdue(), are given up before.
+constexpr std::int64_t kDiskGraceMs = 5000;
+constexpr std::int64_t kTickMs = 50;
 /// Lengths and deltas of a record without headers.
 constexpr std::size_t kRecordOverheadMax = 36;
 
 }  // namespace
 
-Batcher::Batcher(Store& store, TopicInfo topic, Options options)
-    : store_(store), topic_(std::move(topic)), options_(std::move(options)) {
+Batcher::Batcher(AppenderCache& appenders, TopicInfo topic, Options options)
+    : appenders_(appenders), topic_(std::move(topic)), options_(std::move(options)) {
   partitions_.resize(static_cast<std::size_t>(topic_.partitions.back().value()) + 1);
   if (options_.codec != Codec::kNone) compressor_.emplace(options_.codec, options_.level);
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -51,14 +57,9 @@ Batcher::~Batcher() {
   ::close(wake_fd_);
 }
 
-Batcher::Partition& Batcher::partition(PartitionId id) {
-  Partition& p = partitions_[static_cast<std::size_t>(id.value())];
-  if (!p.appender) p.appender = std::make_unique<Appender>(store_.env(), store_.place(topic_, id));
-  return p;
-}
-
 Result<void> Batcher::open(PartitionId id) {
-  return partition(id).appender->open();
+  TRY_ASSIGN(const auto appender, appenders_.get(topic_, id, true));
+  return appender->open();
 }
 
 std::unique_ptr<BatchBuilder> Batcher::spare_builder() {
@@ -146,8 +147,7 @@ bool Batcher::wait_for_reports() {
   hurry_ = true;
   work_.notify_one();
   stored_.notify_one();
-  room_.wait(guard, [&] { return error_ || kept_bytes_ <= kKeptBytesMax; });
-  return !error_;
+  return wait_for_room(guard, [&] { return error_ || kept_bytes_ <= kKeptBytesMax; }) && !error_;
 }
 
 /// Hands the open batch of a partition to the appender, when that has taken enough of what it was
@@ -156,7 +156,6 @@ bool Batcher::send(PartitionId id, Partition& p) {
   if (!p.builder || p.builder->empty()) return true;
   Batch batch;
   batch.partition = id;
-  batch.appender = p.appender.get();
   batch.builder = std::move(p.builder);
   batch.bytes = batch.builder->size();
   batch.count = batch.builder->count();
@@ -167,10 +166,10 @@ bool Batcher::send(PartitionId id, Partition& p) {
   batch_done_ = true;
   std::unique_lock guard(mutex_);
   if (queued_bytes_ > 0 && queued_bytes_ + batch.bytes > kQueuedBytesMax) work_.notify_one();
-  room_.wait(guard, [&] {
+  const bool room = wait_for_room(guard, [&] {
     return error_ || queued_bytes_ == 0 || queued_bytes_ + batch.bytes <= kQueuedBytesMax;
   });
-  if (error_) return false;
+  if (!room || error_) return false;
   queued_bytes_ += batch.bytes;
   hurry_ = input_waits_ = false;
   to_append_.push_back(std::move(batch));
@@ -194,7 +193,15 @@ bool Batcher::send_all() {
 void Batcher::drain() {
   std::unique_lock guard(mutex_);
   work_.notify_one();
-  room_.wait(guard, [&] { return error_ || queued_bytes_ == 0; });
+  (void)wait_for_room(guard, [&] { return error_ || queued_bytes_ == 0; });
+}
+
+bool Batcher::wait_for_room(std::unique_lock<std::mutex>& guard, auto done) {
+  while (!done()) {
+    if (ms_since_signal() >= kDiskGraceMs) return false;
+    room_.wait_for(guard, std::chrono::milliseconds(kTickMs));  // a signal wakes nobody
+  }
+  return true;
 }
 
 bool Batcher::flush_if_idle() {
@@ -245,6 +252,7 @@ void Batcher::fail_with(const Error& error) {
   }
   room_.notify_all();
   stored_.notify_one();
+  synced_.notify_one();
   wake();
 }
 
@@ -255,17 +263,34 @@ void Batcher::recycle(std::unique_ptr<BatchBuilder> builder) {
   if (spare_.size() < kSpareBuilders) spare_.push_back(std::move(builder));
 }
 
+/// Where all appenders that may be open have something to sync, that is done first.
+Result<std::shared_ptr<Appender>> Batcher::appender_of(PartitionId id) {
+  for (;;) {
+    TRY_ASSIGN(auto appender, appenders_.get(topic_, id, false));
+    if (appender) return appender;
+    std::unique_lock guard(mutex_);
+    if (to_sync_.empty() && !syncing_) break;  // they belong to other topics
+    sync_now_ = true;
+    stored_.notify_one();
+    synced_.wait(guard, [&] { return error_ || !sync_now_; });
+    if (error_) return fail(*error_);
+  }
+  return appenders_.get(topic_, id, true);
+}
+
 Result<void> Batcher::append_one(Batch& batch) {
   TRY_ASSIGN(const MutableBytes sealed,
              batch.builder->seal(options_.codec, compressor_ ? &*compressor_ : nullptr));
-  TRY_ASSIGN(const Appender::Appended at, batch.appender->append(sealed));
-  batch.base = at.base;
+  TRY_ASSIGN(batch.appender, appender_of(batch.partition));
+  TRY(batch.appender->append(sealed));
+  batch.stored = BatchHeader::decode(sealed.data());
   if (options_.fsync == Fsync::kRecord) TRY(batch.appender->sync());
   if (!options_.report_contents) recycle(std::move(batch.builder));
   return {};
 }
 
 void Batcher::append_loop() {
+  const NudgedThread nudged;  // a lock is not waited for for ever after a signal
   for (;;) {
     Batch batch;
     {
@@ -288,6 +313,7 @@ void Batcher::append_loop() {
         to_sync_.push_back(std::move(batch));
       } else {
         acknowledged_ += batch.count;  // nothing to sync and nobody to tell
+        batch.appender.reset();
       }
     }
     if (queued_bytes_ <= kQueuedBytesMax / 2) room_.notify_one();
@@ -302,21 +328,23 @@ void Batcher::append_loop() {
 /// Needs mutex_.
 bool Batcher::sync_wanted() const {
   if (to_sync_.empty()) return false;
-  return options_.report || options_.fsync != Fsync::kBatch || append_done_ ||
+  return sync_now_ || options_.report || options_.fsync != Fsync::kBatch || append_done_ ||
          unsynced_bytes_ > kUnsyncedBytesMax || (hurry_ && !appending_ && to_append_.empty());
 }
 
-Result<void> Batcher::sync_all(const std::vector<Batch>& batches) {
+/// Syncs what the batches are in, and lets their appenders go.
+Result<void> Batcher::sync_all(std::vector<Batch>& batches) {
+  std::set<std::shared_ptr<Appender>> appenders;
+  for (Batch& b : batches)
+    appenders.insert(std::move(b.appender));
   if (options_.fsync != Fsync::kBatch) return {};
-  std::set<Appender*> appenders;
-  for (const Batch& b : batches)
-    appenders.insert(b.appender);
-  for (Appender* a : appenders)
+  for (const auto& a : appenders)
     TRY(a->sync());
   return {};
 }
 
 void Batcher::sync_loop() {
+  const NudgedThread nudged;  // a reader of the reports that takes nothing is not waited for
   for (;;) {
     std::vector<Batch> batches;
     {
@@ -325,8 +353,15 @@ void Batcher::sync_loop() {
       if (to_sync_.empty()) break;
       batches.swap(to_sync_);
       unsynced_bytes_ = 0;
+      syncing_ = true;
     }
-    if (const auto synced = sync_all(batches); !synced) {
+    const auto synced = sync_all(batches);
+    {
+      const std::lock_guard guard(mutex_);
+      syncing_ = sync_now_ = false;
+      synced_.notify_one();
+    }
+    if (!synced) {
       fail_with(synced.error());
       continue;
     }
@@ -367,11 +402,18 @@ std::int64_t Batcher::report_some(const Run& run, Unreported& u) {
   std::int64_t reported = 0;
   while (reported < run.count && !u.batches.empty()) {
     Batch& batch = u.batches.front();
-    StoredRecord stored{run.partition, nullptr, batch.base + u.done_in_front};
+    StoredRecord stored{run.partition, nullptr, batch.stored.base_offset + u.done_in_front,
+                        static_cast<std::int16_t>(batch.stored.attributes),
+                        batch.stored.leader_epoch};
+    RecordView shown;
     if (options_.report_contents) {
-      if (!u.records) u.records = batch.builder->records(batch.base);
-      stored.record = u.records->next();
-      CHECK(stored.record != nullptr);
+      if (!u.records) u.records = batch.builder->records(batch.stored.base_offset);
+      const RecordView* record = u.records->next();
+      CHECK(record != nullptr);
+      shown = *record;
+      // What the builder has is the producer's time; readers get the one of appending.
+      if (batch.stored.append_time()) shown.timestamp = batch.stored.max_timestamp;
+      stored.record = &shown;
     }
     options_.on_stored(&stored);
     ++reported;
@@ -389,26 +431,19 @@ std::int64_t Batcher::report_some(const Run& run, Unreported& u) {
   return reported;
 }
 
-Result<void> Batcher::finish(std::optional<std::int64_t> give_up_ms) {
+Result<void> Batcher::finish() {
   (void)send_all();  // when it fails, error_ is set
   std::unique_lock guard(mutex_);
   stop_ = true;
   hurry_ = true;
   work_.notify_one();
   stored_.notify_one();
-  const auto done = [&] { return sync_done_; };
-  if (give_up_ms) {
-    if (!room_.wait_for(guard, std::chrono::milliseconds(*give_up_ms), done))
-      return fail(Errc::kTimeout, "storing takes no end");
-  } else {
-    room_.wait(guard, done);
-  }
+  if (!wait_for_room(guard, [&] { return sync_done_; }))
+    return fail(Errc::kTimeout, "the disk does not answer");
   guard.unlock();
   append_thread_.join();
   sync_thread_.join();
   if (error_) return fail(*error_);
-  for (Partition& p : partitions_)
-    if (p.appender) TRY(p.appender->close());
   return {};
 }
 

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "log/appender.h"
+#include "appender_cache.h"
 #include "record/builder.h"
 #include "store/store.h"
 
@@ -34,6 +34,8 @@ struct StoredRecord {
   PartitionId partition;
   const RecordView* record = nullptr;  ///< set only when contents were asked for
   Offset offset;
+  std::int16_t attributes = 0;  ///< of its batch, as stored
+  Epoch leader_epoch{-1};
 };
 
 /// All calls are for one thread, that of the input. What was added in order to one partition is
@@ -54,7 +56,7 @@ class Batcher {
   };
   static constexpr std::size_t kBatchBytesDefault = std::size_t{256} << 10;
 
-  Batcher(Store& store, TopicInfo topic, Options options);
+  Batcher(AppenderCache& appenders, TopicInfo topic, Options options);
   ~Batcher();
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
@@ -62,8 +64,8 @@ class Batcher {
   /// Opens the partition, so that what is wrong with it is said before input is read.
   [[nodiscard]] Result<void> open(PartitionId partition);
 
-  /// Adds a record; waits when too much is under way. False when the pipeline has failed: finish()
-  /// says why.
+  /// Adds a record; waits when too much is under way. False when the pipeline has failed, or takes
+  /// no end after a signal: finish() says why.
   [[nodiscard]] bool add(PartitionId partition, TimestampMs timestamp,
                          std::optional<std::string_view> key, std::optional<std::string_view> value,
                          std::span<const HeaderView> headers);
@@ -88,9 +90,9 @@ class Batcher {
   void wake();
   [[nodiscard]] bool failed();
 
-  /// Stores and acknowledges all that was added, as --fsync says. The first error otherwise. Gives
-  /// up after `give_up_ms` of it taking no end, if set.
-  [[nodiscard]] Result<void> finish(std::optional<std::int64_t> give_up_ms);
+  /// Stores and acknowledges all that was added, as --fsync says. The first error otherwise.
+  /// Errc::kTimeout when a signal came and it takes no end: the process must end with _exit().
+  [[nodiscard]] Result<void> finish();
 
   [[nodiscard]] std::int64_t added() const { return added_; }
   /// Records stored as --fsync says.
@@ -98,7 +100,6 @@ class Batcher {
 
  private:
   struct Partition {
-    std::unique_ptr<Appender> appender;
     std::unique_ptr<BatchBuilder> builder;  ///< the open batch, or none
   };
   /// A run of records for one partition, in input order.
@@ -108,11 +109,11 @@ class Batcher {
   };
   struct Batch {
     PartitionId partition;
-    Appender* appender = nullptr;
+    std::shared_ptr<Appender> appender;  ///< from appending to syncing
     std::unique_ptr<BatchBuilder> builder;
     std::size_t bytes = 0;
     std::int32_t count = 0;
-    Offset base;
+    BatchHeader stored;     ///< as it was appended
     std::vector<Run> runs;  ///< of the input since the batch before
   };
   /// Stored records of one partition that were not reported yet.
@@ -122,7 +123,9 @@ class Batcher {
     std::optional<RecordIterator> records;
   };
 
-  [[nodiscard]] Partition& partition(PartitionId id);
+  [[nodiscard]] Partition& partition(PartitionId id) {
+    return partitions_[static_cast<std::size_t>(id.value())];
+  }
   [[nodiscard]] std::unique_ptr<BatchBuilder> spare_builder();
   [[nodiscard]] std::size_t piece_limit() const;
   [[nodiscard]] bool make_room(PartitionId id, Partition& p, std::size_t bytes);
@@ -131,10 +134,13 @@ class Batcher {
   [[nodiscard]] bool send_all();
   [[nodiscard]] bool wait_for_reports();
   void drain();
+  /// Waits for `done` on room_; false when it takes no end after a signal. Needs mutex_.
+  [[nodiscard]] bool wait_for_room(std::unique_lock<std::mutex>& guard, auto done);
+  [[nodiscard]] Result<std::shared_ptr<Appender>> appender_of(PartitionId id);
   void append_loop();
   void sync_loop();
   [[nodiscard]] Result<void> append_one(Batch& batch);
-  [[nodiscard]] Result<void> sync_all(const std::vector<Batch>& batches);
+  [[nodiscard]] Result<void> sync_all(std::vector<Batch>& batches);
   void acknowledge(std::vector<Batch> batches);
   void report();
   [[nodiscard]] std::int64_t report_some(const Run& run, Unreported& u);
@@ -142,7 +148,7 @@ class Batcher {
   [[nodiscard]] bool sync_wanted() const;
   void recycle(std::unique_ptr<BatchBuilder> builder);
 
-  Store& store_;
+  AppenderCache& appenders_;
   const TopicInfo topic_;
   const Options options_;
   std::vector<Partition> partitions_;  ///< by number
@@ -156,7 +162,8 @@ class Batcher {
   std::mutex mutex_;              ///< guards all below
   std::condition_variable work_;  ///< for the append thread: a batch, or stop
   std::condition_variable
-      stored_;                    ///< for the sync thread: something to sync or to report, or stop
+      stored_;  ///< for the sync thread: something to sync or to report, or stop
+  std::condition_variable synced_;  ///< for the append thread: appenders were let go
   std::condition_variable room_;  ///< for the input's thread: room in the queue, an error, the end
   std::deque<Batch> to_append_;
   std::size_t queued_bytes_ = 0;  ///< of to_append_ and of the batch being appended
@@ -166,7 +173,9 @@ class Batcher {
   bool stop_ = false;
   bool append_done_ = false;
   bool sync_done_ = false;
-  bool hurry_ = false;        ///< the input pauses or has ended: sync what is appended
+  bool hurry_ = false;     ///< the input pauses or has ended: sync what is appended
+  bool sync_now_ = false;  ///< the append thread waits for appenders to be let go
+  bool syncing_ = false;
   bool input_waits_ = false;  ///< wants to be woken when the append thread is idle
   std::size_t kept_bytes_ = 0;
   std::size_t unsynced_bytes_ = 0;

@@ -12,12 +12,6 @@
 
 namespace spool {
 
-namespace {
-
-constexpr std::size_t kReadBytes = std::size_t{256} << 10;
-
-}  // namespace
-
 Input::Input(std::vector<std::string> paths) : paths_(std::move(paths)) {
   if (paths_.empty()) paths_.emplace_back("-");
 }
@@ -53,11 +47,30 @@ Result<void> Input::open_next() {
   return {};
 }
 
-bool Input::reads_file() const {
+namespace {
+
+/// Of a regular file, else nullopt.
+std::optional<std::int64_t> file_size(const std::string& path) {
   struct stat st{};
-  const std::string& first = paths_.front();
-  const int got = first == "-" ? ::fstat(STDIN_FILENO, &st) : ::stat(first.c_str(), &st);
-  return got == 0 && S_ISREG(st.st_mode);
+  const int got = path == "-" ? ::fstat(STDIN_FILENO, &st) : ::stat(path.c_str(), &st);
+  if (got != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
+  return st.st_size;
+}
+
+}  // namespace
+
+bool Input::reads_file() const {
+  return file_size(paths_.front()).has_value();
+}
+
+std::int64_t Input::total_bytes() const {
+  std::int64_t total = 0;
+  for (const std::string& path : paths_) {
+    const auto size = file_size(path);
+    if (!size) return 0;
+    total += *size;
+  }
+  return total;
 }
 
 bool Input::readable_now() {
@@ -84,12 +97,14 @@ Input::Event Input::wait(std::int64_t timeout_ms, const std::vector<int>& wake_f
   return Event::kWake;
 }
 
-Result<Input::Got> Input::read(Buffer& buffer) {
+Result<Input::Got> Input::read(Buffer& buffer, std::size_t bytes) {
   TRY(open_next());
   if (fd_ < 0) return Got::kEnd;
-  buffer.make_room(kReadBytes);
+  buffer.make_room(bytes);
+  const std::size_t room =
+      bytes < kReadBytes ? bytes : buffer.capacity() - buffer.size();  // all that is there
   for (;;) {
-    const ssize_t n = ::read(fd_, buffer.end(), buffer.capacity() - buffer.size());
+    const ssize_t n = ::read(fd_, buffer.end(), room);
     if (n > 0) {
       buffer.resize(buffer.size() + static_cast<std::size_t>(n));
       bytes_read_ += n;
@@ -101,11 +116,8 @@ Result<Input::Got> Input::read(Buffer& buffer) {
     }
     if (errno == EINTR && pending_signal() == 0) continue;
     if (errno == EINTR) return Got::kData;  // nothing read; the caller sees the signal
-    if (errno == EAGAIN) {                  // somebody made our input non-blocking
-      pollfd p{fd_, POLLIN, 0};
-      (void)::poll(&p, 1, -1);
-      continue;
-    }
+    // Somebody made our input non-blocking, and who shares it was faster: the caller waits again.
+    if (errno == EAGAIN) return Got::kData;
     const int e = errno;
     return fail(
         Error{Errc::kIo, e,

@@ -33,8 +33,10 @@ class Input {
   [[nodiscard]] Event wait(std::int64_t timeout_ms, const std::vector<int>& wake_fds, bool input);
 
   enum class Got { kData, kFileEnd, kEnd };
-  /// Appends what one read gives to `buffer`. kFileEnd: this file is done, call again for the next.
-  [[nodiscard]] Result<Got> read(Buffer& buffer);
+  static constexpr std::size_t kReadBytes = std::size_t{256} << 10;
+  /// Appends what one read gives to `buffer`, which may be nothing. kFileEnd: this file is done,
+  /// call again for the next. Room of kReadBytes and more is read into as a whole; less is a limit.
+  [[nodiscard]] Result<Got> read(Buffer& buffer, std::size_t bytes);
   /// Opens what is to be read next, so that a missing file is said before anything is stored.
   [[nodiscard]] Result<void> open_next();
 
@@ -42,6 +44,8 @@ class Input {
   [[nodiscard]] const std::string& name() const { return name_; }
   /// Size of the open file where it is known, else 0.
   [[nodiscard]] std::int64_t size_hint() const { return size_hint_; }
+  /// Bytes of all inputs together, 0 unless all are files.
+  [[nodiscard]] std::int64_t total_bytes() const;
   /// Whether the (first) input is a file.
   [[nodiscard]] bool reads_file() const;
   [[nodiscard]] std::int64_t bytes_read() const { return bytes_read_; }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -7,23 +8,23 @@
 
 #include <fmt/format.h>
 
+#include "appender_cache.h"
 #include "batcher.h"
 #include "commands.h"
 #include "context.h"
 #include "escapes.h"
-#include "format_out.h"
 #include "framing.h"
 #include "input.h"
 #include "produce_options.h"
 #include "progress.h"
+#include "reporter.h"
 
 namespace spool {
 
 namespace {
 
-/// After a signal storing gets this long; what is not stored then is said.
-constexpr std::int64_t kGiveUpMs = 5000;
-constexpr std::size_t kReportBytes = std::size_t{64} << 10;
+/// With --rate little is read ahead: after a signal it is stored at once.
+constexpr std::size_t kRatedReadBytes = std::size_t{4} << 10;
 /// Length fields, deltas and the batch header around one record.
 constexpr std::size_t kRecordOverhead = 96;
 constexpr std::size_t kBufferKeep = std::size_t{1} << 20;
@@ -35,58 +36,12 @@ Result<TopicInfo> find_or_create(Store& store, const std::string& name, const Pr
   TopicConfig config = o.new_config;
   if (!config.is_set("retention.ms")) TRY(config.set("retention.ms", "-1"));
   auto made = store.create_topic(name, o.new_partitions, config);
-  if (!made && made.error().code == Errc::kExists) return store.find_topic(name);
+  if (!made && made.error().code == Errc::kExists) {
+    found = store.find_topic(name);
+    if (found) return found;  // somebody was faster; else another topic's name is in the way
+  }
   return made;
 }
-
-/// Writes report lines to stdout. Used by the sync thread alone; `gone` is read by the input's.
-class Reporter {
- public:
-  static Result<std::unique_ptr<Reporter>> make(std::string format, std::string topic) {
-    if (!format.ends_with('\n') && !format.ends_with("\\n")) format += "\\n";
-    auto reporter = std::make_unique<Reporter>();
-    reporter->topic_ = std::move(topic);
-    reporter->simple_ = format == "%p %o\\n";
-    TRY_ASSIGN(reporter->format_, OutputFormat::compile(format, ""));
-    return reporter;
-  }
-  [[nodiscard]] bool needs_contents() const { return !simple_; }
-  [[nodiscard]] bool failed() const { return failed_.load(); }
-  [[nodiscard]] int problem() const { return problem_; }
-
-  void on_stored(const StoredRecord* stored) {
-    if (stored == nullptr) return flush();
-    if (simple_) {
-      fmt::format_to(std::back_inserter(out_), "{} {}\n", stored->partition.value(),
-                     stored->offset.value());
-    } else {
-      RecordContext context;
-      context.topic = topic_;
-      context.partition = stored->partition.value();
-      context.record = stored->record;
-      context.number = ++number_;
-      format_->append(context, out_);
-    }
-    if (out_.size() >= kReportBytes) flush();
-  }
-
- private:
-  void flush() {
-    if (!failed_ && !out_.empty() && !write_all(STDOUT_FILENO, out_)) {
-      problem_ = errno;
-      failed_ = true;
-    }
-    out_.clear();
-  }
-
-  std::optional<OutputFormat> format_;
-  std::string topic_;
-  std::string out_;
-  bool simple_ = true;
-  std::int64_t number_ = 0;
-  int problem_ = 0;
-  std::atomic<bool> failed_{false};
-};
 
 /// One topic that records go to.
 struct Sink {
@@ -103,8 +58,10 @@ class Producer {
       : store_(store),
         options_(options),
         common_(common),
+        appenders_(store),
         input_(options.files),
         plain_lines_(options.plain_lines()),
+        input_bytes_(input_.total_bytes()),
         progress_(args, input_.reads_file()) {}
 
   /// The exit status.
@@ -122,17 +79,23 @@ class Producer {
   [[nodiscard]] Result<Flow> take_records(bool eof);
   [[nodiscard]] Result<Flow> take_plain_lines();
   [[nodiscard]] Result<Flow> accept(const ParsedRecord& record);
-  [[nodiscard]] Result<Flow> tee(std::size_t from);
+  void tee(std::size_t from);
+  [[nodiscard]] std::int64_t count_rest();
+  void say_counts();
+  void say_lost_output();
   [[nodiscard]] bool flush_all_if_idle();
   [[nodiscard]] bool any_failed();
+  [[nodiscard]] bool storing_failed();
   [[nodiscard]] std::vector<int> wake_fds() const;
   [[nodiscard]] int finish(Result<void> pumped);
 
   Store& store_;
   const ProduceOptions& options_;
   const Common& common_;
+  AppenderCache appenders_;
   Input input_;
   const bool plain_lines_;
+  const std::int64_t input_bytes_;
   Progress progress_;
   std::optional<Framer> framer_;
   Buffer buffer_;
@@ -145,6 +108,8 @@ class Producer {
   std::int64_t open_since_ms_ = -1;  ///< of the oldest record that lingers
   std::int64_t last_input_ms_ = 0;
   std::int64_t rate_start_ms_ = 0;
+  std::int64_t refused_ = 0;  ///< taken out of the buffer, and by no batcher any more
+  std::size_t tee_lost_ = 0;  ///< bytes that stdout did not take, or not all of them
   bool timed_out_ = false;
   int output_problem_ = 0;
 };
@@ -191,7 +156,7 @@ Result<Sink*> Producer::sink_for(const std::string& name) {
       r->on_stored(stored);
       if (r->failed() && placed.batcher) placed.batcher->wake();
     };
-  placed.batcher = std::make_unique<Batcher>(store_, topic, std::move(b));
+  placed.batcher = std::make_unique<Batcher>(appenders_, topic, std::move(b));
   // What is wrong with the partition is better said now than after a minute of typing.
   if (options_.partition) TRY(placed.batcher->open(*options_.partition));
   if (topic.partitions.size() == 1) TRY(placed.batcher->open(topic.partitions.front()));
@@ -205,15 +170,17 @@ std::vector<int> Producer::wake_fds() const {
   return fds;
 }
 
+/// Whether nothing more can be stored.
+bool Producer::storing_failed() {
+  return std::any_of(sinks_.begin(), sinks_.end(),
+                     [](auto& sink) { return sink.second.batcher->failed(); });
+}
+
+/// Whether nothing more should be read: what was read is still stored when only stdout is gone.
 bool Producer::any_failed() {
-  for (auto& [name, sink] : sinks_) {
-    if (sink.batcher->failed()) return true;
-    if (sink.reporter && sink.reporter->failed()) {
-      output_problem_ = sink.reporter->problem();
-      return true;
-    }
-  }
-  return false;
+  for (auto& [name, sink] : sinks_)
+    if (sink.reporter && sink.reporter->failed()) output_problem_ = sink.reporter->problem();
+  return output_problem_ != 0 || storing_failed();
 }
 
 bool Producer::flush_all_if_idle() {
@@ -259,7 +226,8 @@ Result<Producer::Flow> Producer::wait_for_input() {
   }
 }
 
-/// Holds the next record back until --rate allows it.
+/// Holds the next record back until --rate allows it. After a signal, or when stdout is gone,
+/// nobody is held up any more: what was read is stored.
 Result<Producer::Flow> Producer::pace() {
   if (!options_.rate) return Flow::kOn;
   if (taken_ == 0) rate_start_ms_ = steady_ms();
@@ -267,24 +235,30 @@ Result<Producer::Flow> Producer::pace() {
                    static_cast<std::int64_t>(static_cast<double>(taken_) * 1000.0 / *options_.rate);
   for (std::int64_t now = steady_ms(); now < due; now = steady_ms()) {
     (void)flush_all_if_idle();
-    if (any_failed()) return Flow::kStop;
-    if (input_.wait(due - now, wake_fds(), false) == Input::Event::kSignal) return Flow::kStop;
+    if (storing_failed()) return Flow::kStop;
+    if (any_failed()) break;
+    if (input_.wait(due - now, wake_fds(), false) == Input::Event::kSignal) break;
   }
   now_ = store_.env().clock.now();
   return Flow::kOn;
 }
 
-Result<Producer::Flow> Producer::tee(std::size_t from) {
-  if (!options_.tee || from >= buffer_.size()) return Flow::kOn;
-  if (write_all(STDOUT_FILENO, buffer_.text().substr(from))) return Flow::kOn;
+/// Copies what was just read. Where that fails it is the last that was read, and still stored.
+void Producer::tee(std::size_t from) {
+  if (!options_.tee || from >= buffer_.size()) return;
+  const std::string_view text = buffer_.text().substr(from);
+  if (write_all(STDOUT_FILENO, text)) return;
   output_problem_ = errno;
-  return Flow::kStop;
+  tee_lost_ = text.size();
 }
 
 Result<Producer::Flow> Producer::accept(const ParsedRecord& record) {
   if (options_.count && taken_ >= *options_.count) return Flow::kStop;
   TRY_ASSIGN(const Flow paced, pace());
-  if (paced == Flow::kStop) return Flow::kStop;
+  if (paced == Flow::kStop) {
+    ++refused_;
+    return Flow::kStop;
+  }
   if (!options_.topic) {
     if (!record.topic) {
       TRY(framer_->bad(Errc::kInvalid, "no topic in it, and none was given"));
@@ -332,7 +306,11 @@ Result<Producer::Flow> Producer::accept(const ParsedRecord& record) {
   }
   TimestampMs timestamp = options_.timestamp.value_or(record.timestamp.value_or(now_));
   if (timestamp == kNoTimestamp) timestamp = now_;
-  if (!sink_->batcher->add(partition, timestamp, key, value, headers)) return Flow::kStop;
+  const std::int64_t before = sink_->batcher->added();
+  if (!sink_->batcher->add(partition, timestamp, key, value, headers)) {
+    if (sink_->batcher->added() == before) ++refused_;
+    return Flow::kStop;
+  }
   if (sink_->batcher->take_batch_done()) sink_->partitioner->batch_done();
   ++taken_;
   if (open_since_ms_ < 0 && options_.linger_ms > 0) open_since_ms_ = steady_ms();
@@ -349,9 +327,14 @@ Result<Producer::Flow> Producer::take_plain_lines() {
     const PartitionId partition =
         options_.partition.value_or(sink_->topic.partitions[static_cast<std::size_t>(
             sink_->partitioner->choose(std::nullopt).value())]);
+    const std::int64_t before = sink_->batcher->added();
     const auto taken = sink_->batcher->add_delimited(
         partition, timestamp, buffer_.text().substr(used_), delimiter, longest);
-    if (!taken) return Flow::kStop;
+    if (!taken) {  // the last ones were counted, and are no rest any more
+      for (std::int64_t n = sink_->batcher->added() - before; n > 0; --n)
+        used_ = buffer_.text().find(delimiter, used_) + 1;
+      return Flow::kStop;
+    }
     if (sink_->batcher->take_batch_done()) sink_->partitioner->batch_done();
     if (taken->records == 0) return Flow::kOn;
     used_ += taken->bytes;
@@ -367,6 +350,7 @@ Result<Producer::Flow> Producer::take_records(bool eof) {
     TRY_ASSIGN(const Flow flow, take_plain_lines());
     if (flow == Flow::kStop) return flow;
   }
+  buffer_.make_room(JsonRecordParser::kPadding);
   ParsedRecord record;
   for (;;) {
     TRY_ASSIGN(const Framer::Step step, framer_->next(buffer_.text().substr(used_), eof, record));
@@ -424,15 +408,15 @@ Result<void> Producer::pump() {
     }
     if (pending_signal() != 0 || any_failed()) return {};
     const std::size_t before = buffer_.size();
-    TRY_ASSIGN(const Input::Got got, input_.read(buffer_));
+    TRY_ASSIGN(const Input::Got got,
+               input_.read(buffer_, options_.rate ? kRatedReadBytes : Input::kReadBytes));
     if (got == Input::Got::kEnd) return {};
     now_ = store_.env().clock.now();
     if (common_.timeout_ms) last_input_ms_ = steady_ms();
-    TRY_ASSIGN(const Flow teed, tee(before));
-    if (teed == Flow::kStop) return {};
+    tee(before);
     TRY_ASSIGN(const Flow flow, take_records(got == Input::Got::kFileEnd));
     if (flow == Flow::kStop) return {};
-    progress_.update(input_.bytes_read(), input_.size_hint(), taken_);
+    progress_.update(input_.bytes_read(), taken_, {input_.bytes_read(), input_bytes_});
     if (got == Input::Got::kFileEnd) {
       TRY(input_.open_next());
       framer_->begin_file(input_.name());
@@ -440,41 +424,95 @@ Result<void> Producer::pump() {
   }
 }
 
-/// Stores what was taken, and tells how it went.
-int Producer::finish(Result<void> pumped) {
-  progress_.clear();
-  const int signal = pending_signal();
-  std::optional<std::int64_t> give_up;
-  if (signal != 0) give_up = kGiveUpMs;
-  int result = status::kOk;
-  bool stuck = false;
-  std::int64_t added = 0;
+/// Records that were read whole and not taken out of the buffer, because nothing could be stored.
+std::int64_t Producer::count_rest() {
+  if (!options_.read_input || !framer_ || (options_.count && taken_ >= *options_.count)) return 0;
+  std::int64_t rest = 0;
+  ParsedRecord record;
+  for (;;) {
+    const auto step = framer_->next(buffer_.text().substr(used_), false, record);
+    if (!step || step->got == Framer::Got::kNeedMore || step->got == Framer::Got::kEnd) break;
+    used_ += step->consumed;
+    if (step->got == Framer::Got::kRecord) ++rest;
+  }
+  return rest;
+}
+
+/// After a failure: how many of the records are stored, and in which topics.
+void Producer::say_counts() {
+  std::int64_t read = refused_ + count_rest();
   std::int64_t stored = 0;
   for (auto& [name, sink] : sinks_) {
-    const auto done = sink.batcher->finish(give_up);
-    added += sink.batcher->added();
+    read += sink.batcher->added();
     stored += sink.batcher->acknowledged();
+  }
+  if (stored == read) return;
+  say(fmt::format("{} of {} records are stored", stored, read));
+  if (sinks_.size() < 2) return;
+  for (auto& [name, sink] : sinks_)
+    say(fmt::format("topic '{}': {} of {} records are stored", name, sink.batcher->acknowledged(),
+                    sink.batcher->added()));
+}
+
+/// After a signal: what stdout's reader did not get.
+void Producer::say_lost_output() {
+  std::int64_t reports = 0;
+  for (auto& [name, sink] : sinks_)
+    if (sink.reporter) reports += sink.reporter->lost();
+  if (reports > 0)
+    say(
+        fmt::format("the reader of stdout takes nothing: reports of up to {} stored records were "
+                    "not written",
+                    reports));
+  if (tee_lost_ > 0)
+    say(
+        fmt::format("the reader of stdout takes nothing: up to {} bytes of the input were not "
+                    "copied to it",
+                    tee_lost_));
+}
+
+/// Stores what was taken, and tells how it went.
+int Producer::finish(Result<void> pumped) {
+  int result = status::kOk;
+  bool stuck = false;
+  bool cancelled = false;
+  for (auto& [name, sink] : sinks_) {
+    const auto done = sink.batcher->finish();
+    progress_.clear();
     if (!done) {
       stuck = stuck || done.error().code == Errc::kTimeout;
+      cancelled = cancelled || done.error().code == Errc::kCancelled;
       result = report_error(done.error());
     }
     if (sink.reporter && sink.reporter->failed()) output_problem_ = sink.reporter->problem();
   }
-  if (stored < added) say(fmt::format("{} of {} records are stored", stored, added));
-  if (!pumped) result = report_error(pumped.error());
+  progress_.clear();
+  if (!pumped) {
+    cancelled = cancelled || pumped.error().code == Errc::kCancelled;
+    result = report_error(pumped.error());
+  }
+  if (!stuck)
+    if (const auto closed = appenders_.close_all();
+        !closed && result == status::kOk && closed.error().code != Errc::kCancelled)
+      result = report_error(closed.error());
+  const int signal = pending_signal();
+  const std::size_t unended = buffer_.size() - used_;
+  say_counts();
   if (framer_->skipped() > 0 && !common_.quiet)
     say(fmt::format(
         "{} {} skipped", framer_->skipped(),
         framer_->skipped() == 1 ? "record did not fit and was" : "records did not fit and were"));
-  if (signal != 0 && buffer_.size() > used_ && options_.read_input && !common_.quiet)
+  if (signal != 0) say_lost_output();
+  if (signal != 0 && result == status::kOk && unended > 0 && options_.read_input && !common_.quiet)
     say(fmt::format("the last {} bytes of the input ended in no delimiter and are not stored",
-                    buffer_.size() - used_));
+                    unended));
   if (stuck) _exit(signal != 0 ? status::kSignal + signal : status::kFailure);
+  if (signal != 0 && cancelled) die_of(signal);
   if (result != status::kOk) return result;
-  if (output_problem_ == EPIPE) die_of(SIGPIPE);
-  if (output_problem_ != 0 && signal == 0)
-    return report_error(system_error(output_problem_, "cannot write to stdout"));
   if (signal != 0) die_of(signal);
+  if (output_problem_ == EPIPE) die_of(SIGPIPE);
+  if (output_problem_ != 0)
+    return report_error(system_error(output_problem_, "cannot write to stdout"));
   if (timed_out_) {
     say(fmt::format("no input for {} ms", *common_.timeout_ms));
     return status::kTimeout;
@@ -483,7 +521,9 @@ int Producer::finish(Result<void> pumped) {
 }
 
 int Producer::run() {
-  auto framer = Framer::make(options_.framing);
+  FramingOptions framing = options_.framing;
+  framing.padded = true;  // take_records() sees to it
+  auto framer = Framer::make(std::move(framing));
   if (!framer) return usage_error("produce", framer.error());
   framer_ = std::move(*framer);
   // What cannot be read is said before a topic is made for it.
@@ -492,10 +532,12 @@ int Producer::run() {
   if (options_.topic) {
     const auto sink = sink_for(*options_.topic);
     if (!sink) {
-      const int result = report_error(sink.error());
-      for (auto& [name, s] : sinks_)
-        if (s.batcher) (void)s.batcher->finish(std::nullopt);
-      return result;
+      const int signal = pending_signal();
+      if (signal != 0 && sink.error().code == Errc::kCancelled) {
+        (void)report_error(sink.error());
+        die_of(signal);
+      }
+      return report_error(sink.error());
     }
     sink_ = *sink;
   }
@@ -520,7 +562,7 @@ int run_produce(const Args& args) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no more is an error like a full disk
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not cost the records that were read
   auto store = Store::open_for_writing(store_opts, common->dir, options->create);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), common->dir);
   return Producer(**store, *options, *common, args).run();
 }
 
