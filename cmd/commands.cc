@@ -30,6 +30,18 @@ void raise_file_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, an open will say so
 }
 
+/// The last --color, before the options are known to make sense: messages about them have colours
+/// too.
+std::string color_asked_for(const std::vector<std::string>& args) {
+  constexpr std::string_view kName = "--color";
+  std::string when = "auto";
+  for (std::size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
+    if (args[i] == kName && i + 1 < args.size()) when = args[i + 1];
+    if (args[i].starts_with("--color=")) when = args[i].substr(kName.size() + 1);
+  }
+  return when;
+}
+
 int print(const std::string& text) {
   if (write_all(STDOUT_FILENO, text)) return status::kOk;
   return report_error(system_error(errno, "cannot write to stdout"));
@@ -41,6 +53,7 @@ int run_program(int argc, char** argv) {
   keep_standard_descriptors();
   raise_file_limit();
   const std::vector<std::string> args(argv + 1, argv + argc);
+  set_color(color_asked_for(args));
   const CommandLine line = split_command(args);
   if (line.command.empty()) {
     // No command: only --help and --version make sense.
@@ -56,6 +69,7 @@ int run_program(int argc, char** argv) {
                        Error{Errc::kUsage, 0, fmt::format("unknown command '{}'", line.command)});
   const auto parsed = parse_options(*command, line.rest);
   if (!parsed) return usage_error(command->name, parsed.error());
+  set_color(parsed->value("color").value_or("auto"));
   if (parsed->has("help")) return print(command_help(*command));
   if (parsed->has("version")) return print("spool " SPOOL_VERSION "\n");
   if (command->name == "produce") return run_produce(*parsed);

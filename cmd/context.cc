@@ -1,6 +1,8 @@
 #include "context.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -10,8 +12,10 @@
 #include <unistd.h>
 
 #include <climits>
+#include <fmt/format.h>
 
 #include "io/posix_fs.h"
+#include "output.h"
 #include "values.h"
 
 namespace spool {
@@ -38,18 +42,56 @@ int status_of(const Error& error) {
   }
 }
 
-void say(std::string_view text) {
-  static std::mutex mutex;
-  std::string line = "spool: ";
-  line += text;
-  line += '\n';
-  const std::lock_guard guard(mutex);
+namespace {
+
+enum class Tone { kNote, kError };
+
+std::mutex stderr_mutex;
+bool status_shown = false;
+std::atomic<bool> colored{false};
+
+constexpr std::string_view kWipeLine = "\r\x1b[K";
+
+void write_stderr(const std::string& text) {
   // Where stderr is closed there is nobody to tell.
-  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void say_in(Tone tone, std::string_view text) {
+  std::string line =
+      colored ? (tone == Tone::kError ? "\x1b[1;31mspool:\x1b[0m " : "\x1b[1;33mspool:\x1b[0m ")
+              : "spool: ";
+  // A name that somebody else chose must not drive the terminal, nor look like a second message.
+  std::string shown = escape_for_terminal(text);
+  for (std::size_t at = shown.find('\n'); at != std::string::npos; at = shown.find('\n', at))
+    shown.replace(at, 1, "\\n");
+  line += shown;
+  line += '\n';
+  const std::lock_guard guard(stderr_mutex);
+  if (std::exchange(status_shown, false)) line.insert(0, kWipeLine);
+  write_stderr(line);
+}
+
+}  // namespace
+
+void say(std::string_view text) {
+  say_in(Tone::kNote, text);
+}
+
+void set_color(std::string_view when) {
+  const bool terminal = ::isatty(STDERR_FILENO) == 1 && environment("TERM") != "dumb";
+  colored = when == "always" || (when == "auto" && terminal && !environment("NO_COLOR"));
+}
+
+void show_status(std::string_view text) {
+  const std::lock_guard guard(stderr_mutex);
+  if (text.empty() && !status_shown) return;
+  status_shown = !text.empty();
+  write_stderr(fmt::format("{}{}", kWipeLine, text));
 }
 
 int report_error(const Error& error) {
-  say(error.message());
+  say_in(Tone::kError, error.message());
   return status_of(error);
 }
 
@@ -58,7 +100,7 @@ int usage_error(std::string_view command, const Error& error) {
   text += "; see 'spool ";
   text += command;
   text += command.empty() ? "--help'" : " --help'";
-  say(text);
+  say_in(Tone::kError, text);
   return status::kUsage;
 }
 
@@ -105,7 +147,22 @@ Store::Options store_options(const Common& common) {
   };
   options.home = environment("HOME").value_or("");
   options.any_fs = environment("SPOOL_ANY_FS") == "1";
+  options.stop = [] { return pending_signal() != 0; };
+  options.give_up = signal_overdue;
   return options;
+}
+
+int report_open_error(const Error& error, const std::string& dir) {
+  std::string path = dir;
+  while (path.size() > 1 && path.ends_with('/'))
+    path.pop_back();
+  std::array<char, PATH_MAX> target{};
+  const ssize_t n = ::readlink(path.c_str(), target.data(), target.size());
+  if (error.code != Errc::kNotFound || n <= 0 || ::access(path.c_str(), F_OK) == 0)
+    return report_error(error);
+  return report_error({error.code, 0,
+                       fmt::format("'{}' is a symbolic link to '{}', which does not exist", path,
+                                   std::string_view(target.data(), static_cast<std::size_t>(n)))});
 }
 
 std::int64_t steady_ms() {

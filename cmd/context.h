@@ -20,8 +20,14 @@ inline constexpr int kOk = 0, kFailure = 1, kUsage = 2, kNotFound = 3, kConflict
 }  // namespace status
 [[nodiscard]] int status_of(const Error& error);
 
-/// Messages go to stderr as "spool: TEXT". Thread-safe.
+/// Messages go to stderr as a line "spool: TEXT", with control bytes and what is not UTF-8 as \xNN.
+/// Thread-safe.
 void say(std::string_view text);
+/// What --color says: "auto" (on a terminal, unless NO_COLOR is set), "always" or "never".
+void set_color(std::string_view when);
+/// A line on stderr that the next message, the next such line or an empty one replaces.
+/// Thread-safe.
+void show_status(std::string_view text);
 /// Says the error and gives its status.
 [[nodiscard]] int report_error(const Error& error);
 [[nodiscard]] int usage_error(std::string_view command, const Error& error);
@@ -40,6 +46,9 @@ struct Common {
 
 /// Real file system and clock, warnings to stderr unless quiet.
 [[nodiscard]] Store::Options store_options(const Common& common);
+
+/// report_error() for a directory that could not be opened: says it when it is a link to nowhere.
+[[nodiscard]] int report_open_error(const Error& error, const std::string& dir);
 
 /// Milliseconds of a clock that never steps.
 [[nodiscard]] std::int64_t steady_ms();

@@ -138,7 +138,7 @@ Result<Framer::Step> Framer::shape(std::string_view text, std::size_t consumed, 
     // An empty line between JSON lines is no record of anybody's.
     if (text.find_first_not_of(" \t\r") == std::string_view::npos)
       return Step{Got::kSkipped, consumed};
-    if (auto parsed = json_->parse(text, out); !parsed) {
+    if (auto parsed = json_->parse(text, out, options_.padded); !parsed) {
       TRY(bad(parsed.error().code, parsed.error().context));
       return Step{Got::kSkipped, consumed};
     }

@@ -25,6 +25,7 @@ struct FramingOptions {
   bool tombstones = false;  ///< an empty value becomes null
   OnBad on_bad = OnBad::kStop;
   std::size_t record_bytes_max = std::size_t{64} << 20;
+  bool padded = false;  ///< JsonRecordParser::kPadding bytes behind each buffer may be read
 };
 
 /// Not thread-safe.

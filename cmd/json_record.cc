@@ -132,11 +132,19 @@ void append_json_record(const RecordContext& context, std::string& out) {
   out += "]}";
 }
 
+namespace {
+
+constexpr std::size_t kKeepBytes = std::size_t{1} << 20;
+
+}  // namespace
+
 struct JsonRecordParser::Impl {
   dom::parser parser;
   std::deque<std::string> decoded;  ///< a deque: growing moves no string that is lent out
   std::size_t decoded_used = 0;
 
+  /// Makes ready for a line of so many bytes.
+  void fit(std::size_t bytes);
   [[nodiscard]] Result<std::optional<std::string_view>> bytes(dom::element in,
                                                               std::string_view field);
   [[nodiscard]] Result<> field(std::string_view name, dom::element in, ParsedRecord& out);
@@ -204,11 +212,25 @@ JsonRecordParser::~JsonRecordParser() = default;
 JsonRecordParser::JsonRecordParser(JsonRecordParser&&) noexcept = default;
 JsonRecordParser& JsonRecordParser::operator=(JsonRecordParser&&) noexcept = default;
 
-Result<> JsonRecordParser::parse(std::string_view line, ParsedRecord& out) {
+static_assert(JsonRecordParser::kPadding >= simdjson::SIMDJSON_PADDING);
+
+void JsonRecordParser::Impl::fit(std::size_t bytes) {
+  decoded_used = 0;
+  if (parser.capacity() > kKeepBytes && bytes < parser.capacity() / 4) {
+    parser = dom::parser();
+    decoded.clear();
+  }
+  // Beyond need, since each growth is a new allocation of all its parts.
+  if (bytes <= parser.capacity()) return;
+  [[maybe_unused]] const auto tried = parser.allocate(bytes + bytes / 4 + 1024);  // parse will say
+}
+
+Result<> JsonRecordParser::parse(std::string_view line, ParsedRecord& out, bool padded) {
   out.clear();
-  impl_->decoded_used = 0;
+  impl_->fit(line.size());
   dom::element root;
-  if (const simdjson::error_code code = impl_->parser.parse(line.data(), line.size()).get(root);
+  if (const simdjson::error_code code =
+          impl_->parser.parse(line.data(), line.size(), !padded).get(root);
       code != simdjson::SUCCESS)
     return not_json(line, code);
   // simdjson takes some halves of surrogate pairs, which no UTF-8 can hold.

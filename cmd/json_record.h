@@ -37,7 +37,10 @@ class JsonRecordParser {
   /// Reads one line, with or without its line end; `out` borrows from this parser until the next
   /// call. Errc::kInvalid: not JSON (with the byte, from 1, where it stops being so), a field of a
   /// wrong type or out of range, a field given twice or under both of its names.
-  [[nodiscard]] Result<> parse(std::string_view line, ParsedRecord& out);
+  /// `padded`: kPadding bytes behind the line may be read, whatever they are; else a copy is
+  /// parsed. What a long line needed is given back with the next one that is much shorter.
+  [[nodiscard]] Result<> parse(std::string_view line, ParsedRecord& out, bool padded = false);
+  static constexpr std::size_t kPadding = 64;
 
  private:
   struct Impl;

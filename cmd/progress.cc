@@ -1,6 +1,8 @@
 #include "progress.h"
 
+#include <algorithm>
 #include <array>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -14,9 +16,11 @@ namespace {
 constexpr std::int64_t kFirstMs = 1000;
 constexpr std::int64_t kEveryMs = 200;
 
-void write_stderr(const std::string& text) {
-  // Where stderr is closed there is nobody to show it to.
-  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+/// Columns of the terminal on stderr: a longer line would wrap, and could not be wiped.
+std::size_t columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
 }
 
 }  // namespace
@@ -43,24 +47,39 @@ Progress::~Progress() {
   clear();
 }
 
-void Progress::update(std::int64_t bytes, std::int64_t total_bytes, std::int64_t records) {
+std::string human_seconds(std::int64_t seconds) {
+  if (seconds < 60) return fmt::format("{}s", seconds);
+  if (seconds < 3600) return fmt::format("{}m{:02}s", seconds / 60, seconds % 60);
+  return fmt::format("{}h{:02}m", seconds / 3600, seconds / 60 % 60);
+}
+
+std::string progress_line(std::int64_t bytes, std::int64_t records, const Progress::Part& part,
+                          std::int64_t elapsed_ms) {
+  const double seconds = static_cast<double>(std::max<std::int64_t>(elapsed_ms, 1)) / 1000;
+  std::string text = fmt::format("{} records, {}", records, human_bytes(bytes));
+  const bool known = part.total > 0 && part.done <= part.total;  // a file may have grown
+  const double done = known ? static_cast<double>(part.done) / static_cast<double>(part.total) : 0;
+  if (known) text += fmt::format(", {}%", static_cast<int>(done * 100));
+  text += fmt::format(", {}/s",
+                      human_bytes(static_cast<std::int64_t>(static_cast<double>(bytes) / seconds)));
+  if (known && done > 0)
+    text += fmt::format(
+        ", {} left", human_seconds(static_cast<std::int64_t>(seconds * (1 - done) / done + 0.5)));
+  return text;
+}
+
+void Progress::update(std::int64_t bytes, std::int64_t records, const Part& part) {
   if (!enabled_) return;
   const std::int64_t now = steady_ms();
   if (now < next_ms_) return;
   next_ms_ = now + kEveryMs;
-  const std::int64_t elapsed = std::max<std::int64_t>(now - begin_ms_, 1);
-  std::string text = fmt::format("\r\x1b[K{} records, {}", records, human_bytes(bytes));
-  if (total_bytes > 0)
-    text += fmt::format(" of {} ({}%)", human_bytes(total_bytes), bytes * 100 / total_bytes);
-  text += fmt::format(", {}/s", human_bytes(bytes * 1000 / elapsed));
-  write_stderr(text);
-  shown_ = true;
+  std::string text = progress_line(bytes, records, part, now - begin_ms_);
+  text.resize(std::min(text.size(), columns() - 1));
+  show_status(text);
 }
 
 void Progress::clear() {
-  if (!shown_) return;
-  shown_ = false;
-  write_stderr("\r\x1b[K");
+  if (enabled_) show_status("");
 }
 
 }  // namespace spool

@@ -70,7 +70,7 @@ int create(const Args& args, const std::vector<std::string>& names, const Common
     if (const auto legal = check_topic_name(name); !legal)
       return usage_error("topics", legal.error());
   const auto store = Store::open_for_writing(store_options(common), common.dir, true);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), common.dir);
   int result = status::kOk;
   for (const std::string& name : names) {
     const auto made = (*store)->create_topic(name, partitions, *config);
@@ -177,7 +177,7 @@ int run_topics(const Args& args) {
   if (command->action == "create") return create(args, command->names, *common);
   const TableFormat format = table_format(args.value("format").value_or("text"));
   const auto store = Store::open(store_options(*common), common->dir);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), common->dir);
   const auto topics = choose(**store, args, command->names);
   if (!topics)
     return topics.error().code == Errc::kUsage ? usage_error("topics", topics.error())
