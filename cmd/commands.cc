@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "complete.h"
 #include "context.h"
 
 namespace spool {
@@ -53,6 +54,8 @@ int run_program(int argc, char** argv) {
   keep_standard_descriptors();
   raise_file_limit();
   const std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && args.front() == "__complete")
+    return run_complete({args.begin() + 1, args.end()});
   set_color(color_asked_for(args));
   const CommandLine line = split_command(args);
   if (line.command.empty()) {

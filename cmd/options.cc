@@ -7,8 +7,6 @@
 
 namespace spool {
 
-namespace {
-
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
@@ -18,6 +16,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
   return out;
 }
+
+bool is_option(std::string_view word) {
+  return word.size() > 1 && word.front() == '-';
+}
+
+namespace {
 
 bool answers_to(const OptionDef& o, std::string_view long_name) {
   if (o.name == long_name) return true;
@@ -43,37 +47,6 @@ const OptionDef* find_long(const CommandDef* command, std::string_view name) {
 
 const OptionDef* find_letter(const CommandDef* command, char letter) {
   return find_option(command, [&](const OptionDef& o) { return o.letter == letter; });
-}
-
-bool takes_value(const OptionDef& o) {
-  return o.kind == OptionKind::kValue || o.kind == OptionKind::kList;
-}
-
-/// How many arguments an option word takes with it: itself, or itself and the next one.
-struct OptionWord {
-  std::size_t takes = 1;
-  std::string unknown;             ///< the part that the table does not know
-  const OptionDef* def = nullptr;  ///< of a long one
-};
-
-OptionWord look_at(const CommandDef* command, const std::string& word) {
-  if (word.starts_with("--")) {
-    const std::size_t equals = word.find('=');
-    const OptionDef* o = find_long(command, std::string_view(word).substr(2, equals - 2));
-    if (o == nullptr) return {1, word.substr(0, equals), nullptr};
-    return {takes_value(*o) && equals == std::string::npos ? 2U : 1U, {}, o};
-  }
-  for (std::size_t i = 1; i < word.size(); ++i) {
-    const OptionDef* o = find_letter(command, word[i]);
-    if (o == nullptr) return {1, fmt::format("-{}", word[i]), nullptr};
-    if (takes_value(*o)) return {i + 1 == word.size() ? 2U : 1U, {}, nullptr};
-    if (o->kind == OptionKind::kOptional && i + 1 < word.size() && word[i + 1] == '=') break;
-  }
-  return {};
-}
-
-bool is_option(const std::string& word) {
-  return word.size() > 1 && word.front() == '-';
 }
 
 std::string cli_names(const OptionDef& o) {
@@ -109,6 +82,47 @@ Result<void> check_choice(const OptionDef& o, const std::vector<std::string>& gi
 
 }  // namespace
 
+OptionWord read_option_word(const CommandDef* command, const std::string& word) {
+  OptionWord out;
+  if (word.starts_with("--")) {
+    out.is_long = true;
+    const std::size_t equals = word.find('=');
+    const OptionDef* o = find_long(command, std::string_view(word).substr(2, equals - 2));
+    if (o == nullptr) {
+      out.unknown = word.substr(0, equals);
+      return out;
+    }
+    out.defs.push_back(o);
+    if (equals != std::string::npos) {
+      out.attached = word.substr(equals + 1);
+    } else if (takes_value(*o)) {
+      out.takes = 2;
+    }
+    return out;
+  }
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    const OptionDef* o = find_letter(command, word[i]);
+    if (o == nullptr) {
+      out.unknown = fmt::format("-{}", word[i]);
+      return out;
+    }
+    out.defs.push_back(o);
+    if (takes_value(*o)) {
+      if (i + 1 == word.size()) {
+        out.takes = 2;
+      } else {
+        out.attached = word.substr(i + 1);
+      }
+      return out;
+    }
+    if (o->kind == OptionKind::kOptional && i + 1 < word.size() && word[i + 1] == '=') {
+      out.attached = word.substr(i + 2);
+      return out;
+    }
+  }
+  return out;
+}
+
 const CommandDef* find_command(std::string_view name) {
   for (const CommandDef& c : commands())
     if (c.name == name) return &c;
@@ -133,7 +147,7 @@ CommandLine split_command(const std::vector<std::string>& args) {
     if (!out.command.empty() || word == "--") {
       out.rest.push_back(word);
     } else if (is_option(word)) {
-      const std::size_t takes = look_at(nullptr, word).takes;
+      const std::size_t takes = read_option_word(nullptr, word).takes;
       for (std::size_t k = 0; k < takes && i + k < args.size(); ++k)
         out.rest.push_back(args[i + k]);
       i += takes - 1;
@@ -155,20 +169,19 @@ Result<Args> parse_options(const CommandDef& command, const std::vector<std::str
     } else if (word == "--") {
       only_words = true;
     } else {
-      const OptionWord seen = look_at(&command, word);
+      const OptionWord seen = read_option_word(&command, word);
       if (!seen.unknown.empty())
         return fail(Errc::kUsage, fmt::format("unknown option '{}'", seen.unknown));
       if (i + seen.takes > args.size())
         return fail(Errc::kUsage, fmt::format("option '{}' needs a value", word));
-      const std::size_t equals = word.find('=');
-      if (seen.def != nullptr && equals != std::string::npos) {
-        if (seen.def->kind == OptionKind::kFlag)
-          return fail(Errc::kUsage,
-                      fmt::format("option '{}' takes no value", word.substr(0, equals)));
-        if (takes_value(*seen.def)) {
+      if (seen.is_long && seen.attached) {
+        const std::string name = word.substr(0, word.find('='));
+        if (seen.defs.back()->kind == OptionKind::kFlag)
+          return fail(Errc::kUsage, fmt::format("option '{}' takes no value", name));
+        if (takes_value(*seen.defs.back())) {
           // As two words: CLI11 takes the next word for the value where nothing is behind the '='.
-          options.push_back(word.substr(0, equals));
-          options.push_back(word.substr(equals + 1));
+          options.push_back(name);
+          options.push_back(*seen.attached);
           continue;
         }
       }

@@ -31,7 +31,13 @@ struct OptionDef {
   std::string_view aliases{};  ///< more long names, comma separated
   std::string_view actions{};  ///< of `topics` and its like: the actions that take it, blank
                                ///< separated; empty: all
+  std::string_view hints{};    ///< comma separated: what completions offer where other values are
+                               ///< taken too
 };
+
+[[nodiscard]] inline bool takes_value(const OptionDef& o) {
+  return o.kind == OptionKind::kValue || o.kind == OptionKind::kList;
+}
 
 struct CommandDef {
   std::string_view name;
@@ -70,6 +76,23 @@ struct CommandLine {
   std::vector<std::string> rest;
 };
 [[nodiscard]] CommandLine split_command(const std::vector<std::string>& args);
+
+/// How a word that begins with a dash reads against the table.
+struct OptionWord {
+  std::size_t takes = 1;               ///< itself, or itself and the next word
+  std::string unknown;                 ///< the part that the table does not know
+  std::vector<const OptionDef*> defs;  ///< the letters, or the one long name; only the last
+                                       ///< one can have a value
+  bool is_long = false;
+  std::optional<std::string> attached;  ///< the value, where it is in the word
+};
+/// Against the options of one command, or of all when there is none.
+[[nodiscard]] OptionWord read_option_word(const CommandDef* command, const std::string& word);
+
+/// The parts between the separators; of an empty text none.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+/// "-" is a word, not an option.
+[[nodiscard]] bool is_option(std::string_view word);
 
 /// Errc::kUsage names the option.
 [[nodiscard]] Result<Args> parse_options(const CommandDef& command,

@@ -17,7 +17,7 @@ packages='g++ cmake ninja-build pkg-config git libcli11-dev libfmt-dev libexpect
 if [ "${1-}" = tests ]; then
 	# procps, util-linux, bsdutils, mount: ps, flock, setpriv, unshare, script. dpkg-dev, file: cpack's package.
 	packages="$packages clang-format-19 clang-tidy-19 shellcheck mandoc jq python3 ccache procps
-		util-linux bsdutils mount dpkg-dev file"
+		util-linux bsdutils mount dpkg-dev file bash bash-completion zsh fish"
 fi
 
 if ! command -v apt-get >/dev/null; then
