@@ -13,7 +13,8 @@ namespace spool {
 
 namespace {
 
-/// Batches that wait for the appender; enough to keep it busy, little enough to stay in the caches.
+/// Batches that wait for the appender; enough for the time that a new partition takes, little
+/// enough to stay in the caches.
 constexpr std::size_t kQueuedBytesMax = std::size_t{1} << 20;
 /// Open batches of all partitions together.
 constexpr std::size_t kOpenBytesMax = std::size_t{8} << 20;
@@ -57,9 +58,12 @@ Batcher::~Batcher() {
   ::close(wake_fd_);
 }
 
-Result<void> Batcher::open(PartitionId id) {
-  TRY_ASSIGN(const auto appender, appenders_.get(topic_, id, true));
-  return appender->open();
+void Batcher::open(PartitionId id) {
+  {
+    const std::lock_guard guard(mutex_);
+    to_open_ = id;
+  }
+  work_.notify_one();
 }
 
 std::unique_ptr<BatchBuilder> Batcher::spare_builder() {
@@ -289,13 +293,23 @@ Result<void> Batcher::append_one(Batch& batch) {
   return {};
 }
 
+Result<void> Batcher::open_now(PartitionId id) {
+  TRY_ASSIGN(const auto appender, appender_of(id));
+  return appender->open();
+}
+
 void Batcher::append_loop() {
   const NudgedThread nudged;  // a lock is not waited for for ever after a signal
   for (;;) {
     Batch batch;
     {
       std::unique_lock guard(mutex_);
-      work_.wait(guard, [&] { return stop_ || !to_append_.empty(); });
+      work_.wait(guard, [&] { return stop_ || to_open_ || !to_append_.empty(); });
+      if (const auto id = std::exchange(to_open_, {})) {
+        guard.unlock();
+        if (const auto opened = open_now(*id); !opened) fail_with(opened.error());
+        continue;
+      }
       if (to_append_.empty()) break;
       batch = std::move(to_append_.front());
       to_append_.pop_front();

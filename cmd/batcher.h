@@ -61,8 +61,9 @@ class Batcher {
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  /// Opens the partition, so that what is wrong with it is said before input is read.
-  [[nodiscard]] Result<void> open(PartitionId partition);
+  /// Begins to open the partition, so that what is wrong with it is found before there is anything
+  /// to store in it. Before the first add.
+  void open(PartitionId partition);
 
   /// Adds a record; waits when too much is under way. False when the pipeline has failed, or takes
   /// no end after a signal: finish() says why.
@@ -139,6 +140,7 @@ class Batcher {
   [[nodiscard]] Result<std::shared_ptr<Appender>> appender_of(PartitionId id);
   void append_loop();
   void sync_loop();
+  [[nodiscard]] Result<void> open_now(PartitionId id);
   [[nodiscard]] Result<void> append_one(Batch& batch);
   [[nodiscard]] Result<void> sync_all(std::vector<Batch>& batches);
   void acknowledge(std::vector<Batch> batches);
@@ -165,6 +167,7 @@ class Batcher {
       stored_;  ///< for the sync thread: something to sync or to report, or stop
   std::condition_variable synced_;  ///< for the append thread: appenders were let go
   std::condition_variable room_;  ///< for the input's thread: room in the queue, an error, the end
+  std::optional<PartitionId> to_open_;
   std::deque<Batch> to_append_;
   std::size_t queued_bytes_ = 0;  ///< of to_append_ and of the batch being appended
   std::vector<Batch> to_sync_;

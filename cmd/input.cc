@@ -101,8 +101,10 @@ Result<Input::Got> Input::read(Buffer& buffer, std::size_t bytes) {
   TRY(open_next());
   if (fd_ < 0) return Got::kEnd;
   buffer.make_room(bytes);
-  const std::size_t room =
-      bytes < kReadBytes ? bytes : buffer.capacity() - buffer.size();  // all that is there
+  // More at a time only behind what is there already: one record that is long, mostly. Else a
+  // buffer that somebody made larger would be filled, and would not stay in the caches.
+  const std::size_t room = std::min(buffer.capacity() - buffer.size(),
+                                    bytes < kReadBytes ? bytes : std::max(bytes, buffer.size()));
   for (;;) {
     const ssize_t n = ::read(fd_, buffer.end(), room);
     if (n > 0) {

@@ -158,8 +158,8 @@ Result<Sink*> Producer::sink_for(const std::string& name) {
     };
   placed.batcher = std::make_unique<Batcher>(appenders_, topic, std::move(b));
   // What is wrong with the partition is better said now than after a minute of typing.
-  if (options_.partition) TRY(placed.batcher->open(*options_.partition));
-  if (topic.partitions.size() == 1) TRY(placed.batcher->open(topic.partitions.front()));
+  if (options_.partition) placed.batcher->open(*options_.partition);
+  if (topic.partitions.size() == 1) placed.batcher->open(topic.partitions.front());
   return &placed;
 }
 
