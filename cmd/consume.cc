@@ -2,7 +2,6 @@
 #include <cerrno>
 #include <csignal>
 #include <list>
-#include <map>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,7 +15,7 @@
 #include "io/watch.h"
 #include "lane.h"
 #include "lane_merge.h"
-#include "log/nth_newest.h"
+#include "newest_lanes.h"
 #include "output.h"
 #include "printer.h"
 #include "progress.h"
@@ -39,24 +38,6 @@ bool writes_file() {
   struct stat st{};
   return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
-
-/// The first record of each partition at or after the cut.
-class FirstOffsets : public RecordTimes {
- public:
-  explicit FirstOffsets(const std::optional<RecordTime>& cut) : cut_(cut) {}
-  void offer(const RecordTime& r) override {
-    if (cut_ && r < *cut_) return;
-    Offset& first = offsets.emplace(r.partition, r.offset).first->second;
-    first = std::min(first, r.offset);
-  }
-  [[nodiscard]] bool wants(TimestampMs timestamp) const override {
-    return !cut_ || timestamp >= cut_->timestamp;
-  }
-  std::map<PartitionId, Offset> offsets;
-
- private:
-  const std::optional<RecordTime> cut_;
-};
 
 class Consumer {
  public:
@@ -89,8 +70,6 @@ class Consumer {
   [[nodiscard]] Result<Flow> print_from_nth(const std::string& topic);
   [[nodiscard]] Result<Flow> print_merged(LaneMerge& merge, const std::vector<Lane*>& lanes,
                                           std::int64_t skip);
-  [[nodiscard]] Result<std::optional<RecordTime>> newest_cut(const std::vector<Lane*>& lanes);
-  [[nodiscard]] Result<void> scan(const std::vector<Lane*>& lanes, RecordTimes& times);
   [[nodiscard]] std::vector<Lane*> lanes_of(const std::string& topic);
   [[nodiscard]] Result<Flow> read_turn(Lane& lane, bool& progress);
   [[nodiscard]] Result<Flow> read_all_turns(bool& progress);
@@ -262,41 +241,11 @@ Result<Consumer::Flow> Consumer::read_all_turns(bool& progress) {
   return Flow::kOn;
 }
 
-/// Bounds of a topic's records for -n N, found in scans that begin at the newest.
-Result<std::optional<RecordTime>> Consumer::newest_cut(const std::vector<Lane*>& lanes) {
-  std::int64_t most = 0;
-  for (const Lane* lane : lanes)
-    most += lane->stable - lane->view.log_start;
-  if (most <= *options_.tail) return std::optional<RecordTime>();
-  return nth_newest([&](RecordTimes& times) { return scan(lanes, times); }, *options_.tail);
-}
-
-Result<void> Consumer::scan(const std::vector<Lane*>& lanes, RecordTimes& times) {
-  for (const Lane* lane : lanes)
-    TRY(find_newest(store_.env(), lane->place, lane->view, lane->stable, options_.read_committed,
-                    times));
-  return {};
-}
-
 /// The newest `tail` records of a topic, in the order of time, and of offsets within a partition.
 Result<Consumer::Flow> Consumer::print_newest(const std::string& topic) {
   const std::vector<Lane*> all = lanes_of(topic);
-  for (Lane* lane : all)
-    lane->start = lane->end = lane->stable;
-  std::vector<Lane*> wanted;
-  std::optional<RecordTime> cut;
-  if (*options_.tail > 0) {
-    TRY_ASSIGN(cut, newest_cut(all));
-    FirstOffsets first(cut);
-    TRY(scan(all, first));
-    for (Lane* lane : all) {
-      const auto found = first.offsets.find(lane->place.partition);
-      if (found == first.offsets.end()) continue;
-      lane->start = found->second;
-      wanted.push_back(lane);
-    }
-  }
-  LaneMerge merge(context_, std::move(wanted), cut);
+  TRY_ASSIGN(NewestLanes newest, find_newest_lanes(context_, all, *options_.tail));
+  LaneMerge merge(context_, std::move(newest.lanes), newest.cut);
   return print_merged(merge, all, 0);
 }
 

@@ -2,7 +2,6 @@
 # Few files for many partitions: produce and consume work within a small limit of open files.
 . "$(dirname "$0")/common.sh"
 
-# A sanitizer's runtime has files of its own.
 limit=96
 spool topics create many -p 300
 seq 1 3000 | awk '{print $1 ":" $1}' >in
@@ -16,18 +15,13 @@ limited() {
 }
 run limited produce many -K: <in
 expect_ok
-used=0
-for folder in "$D"/many-*; do
-	used=$((used + 1))
-done
-[ "$used" -gt 250 ] || fail "only $used partitions were written to"
+set -- "$D"/many-*
+[ $# -gt 250 ] || fail "only $# partitions were written to"
 
 run limited consume many
 expect_ok
-sort -n out | cmp - "$T/.numbers" 2>/dev/null || {
-	seq 1 3000 >"$T/.numbers"
-	sort -n out | cmp - "$T/.numbers" || fail 'other records'
-}
+seq 1 3000 >numbers
+sort -n out | cmp - numbers || fail 'other records'
 
 # Each --fsync, and reports in the order of the input.
 run limited produce many -K: --fsync never <in

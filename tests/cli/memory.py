@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Memory does not grow with what is asked for: the newest half million records, JSON lines of many
+lengths and one long one, a thousand partitions.
+
+$SPOOL names the program. Skipped under a sanitizer, whose memory is not ours."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SPOOL = os.path.abspath(os.environ["SPOOL"])
+MIB = 1024  # kilobytes, as the kernel counts
+DEFAULT_MAX = 32 * MIB
+
+
+def fail(text):
+    print("FAIL:", text)
+    sys.exit(1)
+
+
+def run(what, argv, env, most, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
+    child = subprocess.Popen([SPOOL, *argv], env=env, stdin=stdin, stdout=stdout)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        fail(f"{what}: status {child.returncode}")
+    print(f"{what}: {usage.ru_maxrss // MIB} MiB")
+    if usage.ru_maxrss > most:
+        fail(f"{what}: {usage.ru_maxrss // MIB} MiB, and {most // MIB} are allowed")
+
+
+def main():
+    if os.environ.get("SPOOL_SANITIZE"):
+        print("SKIP: a sanitizer takes memory of its own")
+        return 77
+    with tempfile.TemporaryDirectory(prefix="spool-test.") as folder:
+        env = dict(os.environ, SPOOL_DIR=os.path.join(folder, "log"), HOME=folder)
+        source = os.path.join(folder, "source")
+        target = os.path.join(folder, "target")
+
+        count = 600_000
+        with open(source, "wb") as f:
+            f.write(b"".join(b"%d\n" % i for i in range(count)))
+        with open(source, "rb") as f:
+            run("produce", ("produce", "lines", "-p", "0"), env, DEFAULT_MAX, stdin=f)
+        # All of one time, and of many.
+        for tail in (500_000, 200_000):
+            with open(target, "wb") as f:
+                run(f"consume -n {tail}", ("consume", "lines", "-n", str(tail)), env, DEFAULT_MAX,
+                    stdout=f)
+            with open(target, "rb") as f:
+                if f.read() != b"".join(b"%d\n" % i for i in range(count - tail, count)):
+                    fail(f"consume -n {tail}: other records")
+
+        # Lines that grow, and then short ones.
+        with open(source, "w", encoding="ascii") as f:
+            for i in range(1, 100):
+                f.write(json.dumps({"value": "v" * (i * 20_000)}) + "\n")
+        with open(source, "rb") as f:
+            run("produce -J, growing", ("produce", "json", "-J"), env, 64 * MIB, stdin=f)
+        large = 48 << 20
+        with open(source, "w", encoding="ascii") as f:
+            f.write(json.dumps({"key": "k", "value": "v" * large}) + "\n")
+        with open(source, "rb") as f:
+            run("produce -J, one long line", ("produce", "json", "-J"), env,
+                64 * MIB + 2 * (large >> 10), stdin=f)
+
+        with open(source, "wb") as f:
+            f.write(b"".join(b"%d:%s\n" % (i, b"x" * 100) for i in range(60_000)))
+        subprocess.run([SPOOL, "topics", "create", "many", "-p", "1000"], env=env, check=True)
+        with open(source, "rb") as f:
+            run("produce, 1000 partitions", ("produce", "many", "-K:", "--fsync", "never"), env,
+                DEFAULT_MAX, stdin=f)
+        for more in ((), ("-n", "+2"), ("-n", "50000")):
+            run(f"consume {more}, 1000 partitions", ("consume", "many", *more), env, DEFAULT_MAX)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
