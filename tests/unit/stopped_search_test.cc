@@ -6,7 +6,7 @@
 #include "log/transactions.h"
 #include "support/log_fixture.h"
 
-namespace spool {
+namespace spool::test {
 namespace {
 
 using StoppedSearch = LogTest;
@@ -54,4 +54,4 @@ TEST_F(StoppedSearch, EndsWithinFewBatches) {
 }
 
 }  // namespace
-}  // namespace spool
+}  // namespace spool::test
