@@ -285,7 +285,7 @@ class Completer {
   void value_of(const OptionDef& o, const std::string& typed) {
     if (!o.choices.empty() || !o.hints.empty()) {
       add_list(o.choices.empty() ? o.hints : o.choices);
-    } else if (o.name == "partition") {
+    } else if (names_partitions(o)) {
       partition_value(o, typed);
     } else if (takes_configs(o)) {
       config(typed, o.value.find('=') != std::string_view::npos);
@@ -346,6 +346,13 @@ class Completer {
       if (!taken.contains(t) && (typed.starts_with('_') || !is_internal_topic(t))) add(t);
   }
 
+  /// --partitions is a number to create and to alter, and a choice elsewhere.
+  [[nodiscard]] bool names_partitions(const OptionDef& o) const {
+    if (o.name == "partition") return true;
+    return o.name == "partitions" && !action_.name.empty() && action_.name != "create" &&
+           action_.name != "alter";
+  }
+
   void partition_value(const OptionDef& o, const std::string& typed) {
     std::vector<std::string> of = line_.values("topic");
     const std::size_t skip = actions_.empty() ? 0 : 1;
@@ -354,7 +361,7 @@ class Completer {
       if (first_only && !of.empty()) break;
       of.push_back(line_.words[i]);
     }
-    partitions(of, typed, o.value != "N");
+    partitions(of, typed, o.value != "N" || o.name == "partitions");
   }
 
   /// A number, or a list such as 0,2,4-7.

@@ -129,8 +129,7 @@ class Zsh(Shell):
     def settings(self, directory):
         return [
             "PS1='READY>'; bindkey -e; unsetopt beep; LISTMAX=1000000",
-            "autoload -Uz compinit; compinit -u -D",
-            f"source {directory}/_spool",
+            f"fpath=({directory} $fpath); autoload -Uz compinit; compinit -u -D",
             "compadd() { local -a hits; (( ${@[(I)-[AODE]*]} )) || {"
             ' builtin compadd -A hits "$@"; print -rl -- $IPREFIX${^hits} >>$OFFERS.new; };'
             ' builtin compadd "$@" }',
@@ -224,6 +223,7 @@ OFFERS = [
     ("spool -t UPP", ["UPPER_case"]),
     ("spool consume -- aud", ["audit-2", "audit.log"]),
     ("spool consume -tev", ["-tevents"]),
+    ("spool topics describe events --int", ["--internal"]),
     ("spool -d odd consume ", ["x"]),
     ("spool -d odd consume -- -", ["--", "-x"]),
     ("spool -d odd consume --topic=-", ["--topic=--", "--topic=-x"]),
