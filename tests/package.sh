@@ -96,9 +96,9 @@ for page in "$source"/man/*.[157]; do
 	gzip -dc "$share/man/man${page##*.}/${page##*/}.gz" | cmp - "$page"
 done
 gzip -dc "$share/doc/spool/changelog.gz" | head -n 1 | grep -qF "spool ($(field Version)) " ||
-	fail "packaging/changelog does not begin with version $(field Version)"
+	fail ".packaging/changelog does not begin with version $(field Version)"
 grep -q 'common-licenses/Apache-2.0' "$share/doc/spool/copyright" || fail 'no licence'
-head -n 3 "$source/LICENSE" | grep -q 'Apache License' || fail 'packaging/copyright is of another licence'
+head -n 3 "$source/LICENSE" | grep -q 'Apache License' || fail '.packaging/copyright is of another licence'
 cmp "$source/completions/spool.bash" "$share/bash-completion/completions/spool"
 cmp "$source/completions/_spool" "$share/zsh/vendor-completions/_spool"
 cmp "$source/completions/spool.fish" "$share/fish/vendor_completions.d/spool.fish"

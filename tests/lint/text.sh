@@ -63,7 +63,7 @@ files | while IFS= read -r name; do
 	esac
 	case $name in
 	CMakeLists.txt | CMakePresets.json | README.md | LICENSE | .*) ;;
-	src/* | cmd/* | lib/* | tests/* | man/* | completions/* | packaging/*) ;;
+	src/* | cmd/* | lib/* | tests/* | man/* | completions/*) ;;
 	*) echo "$name: has no place at the top level" ;;
 	esac
 done >>"$found"
