@@ -94,22 +94,37 @@ constexpr auto kConsume = std::to_array<OptionDef>({
 });
 
 constexpr auto kTopics = std::to_array<OptionDef>({
-    {"partitions", 'p', kValue, "N", "number of partitions (default 1)", "", "", "create"},
+    {"partitions", 'p', kValue, "N",
+     "create (default 1), alter: how many; trim, offsets: which, such as 0,2,4-7", "", "",
+     "create alter trim offsets"},
     {"replication-factor", 'r', kValue, "N", "copies of each partition; 1 in a directory", "", "",
      "create", "1"},
-    {"config", 'c', kList, "K=V", "a config under Kafka's name; repeatable", "", "", "create"},
+    {"config", 'c', kList, "K=V", "a config under Kafka's name; repeatable", "", "",
+     "create alter"},
+    {"delete-config", '\0', kList, "K", "back to the default; repeatable", "", "", "alter"},
+    {"offset", 'o', kValue, "SPEC", "what is before it goes: N, end, -N, @TIME", "", "", "trim"},
+    {"at", '\0', kValue, "TIME", "offset at a time, or start, or end (default)", "", "", "offsets"},
+    {"cluster", '\0', kFlag, "", "describe the directory instead of topics", "", "", "describe"},
     {"if-not-exists", '\0', kFlag, "", "an existing topic is no error", "", "", "create"},
-    {"regex", '\0', kFlag, "", "words are extended regular expressions", "", "", "list describe"},
-    {"internal", '\0', kFlag, "", "internal topics too", "", "", "list describe"},
+    {"if-exists", '\0', kFlag, "", "a missing topic is no error", "", "",
+     "alter delete trim offsets"},
+    {"dry-run", '\0', kFlag, "", "print what would be done, and do nothing", "", "",
+     "create alter delete trim"},
+    {"yes", 'y', kFlag, "", "do not ask", "", "", "delete trim"},
+    {"regex", '\0', kFlag, "", "words are extended regular expressions", "", "",
+     "list describe alter delete trim offsets"},
+    {"internal", '\0', kFlag, "", "internal topics too", "", "",
+     "list describe alter delete trim offsets"},
     {"format", '\0', kValue, "F", "text (default), json, jsonl, tsv, csv",
-     "text,json,jsonl,tsv,csv", "", "list describe"},
+     "text,json,jsonl,tsv,csv", "", "list describe alter delete trim offsets"},
 });
 
 constexpr auto kCommands = std::to_array<CommandDef>({
     {"produce", "[TOPIC] [FILE...] [OPTIONS]", "append lines or other input to a topic", kProduce},
     {"consume", "TOPIC... [OPTIONS]", "print the records of topics", kConsume},
-    {"topics", "list | create T... | describe [T...] [OPTIONS]", "make, list and describe topics",
-     kTopics},
+    {"topics",
+     "list | create T... | alter T | describe [T...] | delete T... | trim T | offsets T [OPTIONS]",
+     "make, change, list and trim topics", kTopics},
 });
 
 }  // namespace

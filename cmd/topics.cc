@@ -23,7 +23,11 @@ struct Action {
 constexpr auto kActions = std::to_array<Action>({
     {"list", topics_list},
     {"create", topics_create},
+    {"alter", topics_alter},
     {"describe", topics_describe},
+    {"delete", topics_delete},
+    {"trim", topics_trim},
+    {"offsets", topics_offsets},
 });
 
 std::string action_names() {
@@ -70,6 +74,50 @@ std::string config_text(const TopicConfig& config) {
   return out;
 }
 
+namespace {
+
+/// A compiled pattern, which must match a whole name.
+class Pattern {
+ public:
+  explicit Pattern(const std::string& text)
+      : good_(::regcomp(&regex_, ("^(" + text + ")$").c_str(), REG_EXTENDED | REG_NOSUB) == 0) {}
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+  ~Pattern() {
+    if (good_) ::regfree(&regex_);
+  }
+  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] bool matches(const std::string& name) const {
+    return ::regexec(&regex_, name.c_str(), 0, nullptr, 0) == 0;
+  }
+
+ private:
+  regex_t regex_{};
+  bool good_;
+};
+
+/// The topics that a pattern matches are marked; whether there were any.
+Result<bool> mark_matches(const std::vector<TopicInfo>& all, const std::string& text, bool internal,
+                          std::vector<bool>& chosen) {
+  const Pattern pattern(text);
+  if (!pattern.good())
+    return fail(Errc::kUsage, fmt::format("'{}' is no regular expression", text));
+  bool any = false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if ((!internal && is_internal_topic(all[i].name)) || !pattern.matches(all[i].name)) continue;
+    any = chosen[i] = true;
+  }
+  return any;
+}
+
+void take_chosen(std::vector<TopicInfo>& all, const std::vector<bool>& chosen,
+                 std::vector<TopicInfo>& out) {
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (chosen[i]) out.push_back(std::move(all[i]));
+}
+
+}  // namespace
+
 Result<std::vector<TopicInfo>> choose_topics(Store& store, const TopicsCall& call) {
   std::vector<TopicInfo> out;
   if (!call.args.has("regex") && !call.words.empty()) {
@@ -80,19 +128,45 @@ Result<std::vector<TopicInfo>> choose_topics(Store& store, const TopicsCall& cal
     return out;
   }
   TRY_ASSIGN(auto all, store.list_topics());
-  std::vector<bool> chosen(all.size(), call.words.empty());
-  for (const std::string& pattern : call.words) {
-    regex_t regex;
-    const std::string anchored = "^(" + pattern + ")$";
-    if (::regcomp(&regex, anchored.c_str(), REG_EXTENDED | REG_NOSUB) != 0)
-      return fail(Errc::kUsage, fmt::format("'{}' is no regular expression", pattern));
+  const bool internal = call.args.has("internal");
+  std::vector<bool> chosen(all.size());
+  if (call.words.empty())
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (::regexec(&regex, all[i].name.c_str(), 0, nullptr, 0) == 0) chosen[i] = true;
-    ::regfree(&regex);
+      chosen[i] = internal || !is_internal_topic(all[i].name);
+  for (const std::string& pattern : call.words)
+    TRY(mark_matches(all, pattern, internal, chosen));
+  take_chosen(all, chosen, out);
+  return out;
+}
+
+Result<std::vector<TopicInfo>> choose_each(Store& store, const TopicsCall& call, int& missing) {
+  std::vector<TopicInfo> out;
+  const auto lacks = [&](const Error& error) {
+    if (!call.args.has("if-exists")) missing = report_error(error);
+  };
+  if (call.args.has("regex")) {
+    TRY_ASSIGN(auto all, store.list_topics());
+    std::vector<bool> chosen(all.size());
+    for (const std::string& pattern : call.words) {
+      TRY_ASSIGN(const bool any, mark_matches(all, pattern, call.args.has("internal"), chosen));
+      if (!any) lacks(Error{Errc::kNotFound, 0, fmt::format("no topic matches '{}'", pattern)});
+    }
+    take_chosen(all, chosen, out);
+    return out;
   }
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (chosen[i] && (call.args.has("internal") || !is_internal_topic(all[i].name)))
-      out.push_back(std::move(all[i]));
+  std::vector<std::string> names = call.words;
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& name : names) {
+    auto topic = store.find_topic(name);
+    if (topic) {
+      out.push_back(std::move(*topic));
+    } else if (topic.error().code == Errc::kNotFound) {
+      lacks(topic.error());
+    } else {
+      return fail(topic.error());
+    }
+  }
   return out;
 }
 

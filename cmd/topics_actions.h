@@ -24,6 +24,11 @@ struct TopicsCall {
 [[nodiscard]] int topics_list(const TopicsCall& call);
 [[nodiscard]] int topics_create(const TopicsCall& call);
 [[nodiscard]] int topics_describe(const TopicsCall& call);
+[[nodiscard]] int topics_describe_cluster(const TopicsCall& call);
+[[nodiscard]] int topics_alter(const TopicsCall& call);
+[[nodiscard]] int topics_delete(const TopicsCall& call);
+[[nodiscard]] int topics_trim(const TopicsCall& call);
+[[nodiscard]] int topics_offsets(const TopicsCall& call);
 
 // What they share.
 
@@ -31,6 +36,11 @@ struct TopicsCall {
 /// are no words. Internal topics only by name or with --internal. Errc::kNotFound for a name that
 /// is not there, Errc::kUsage for a pattern that is none.
 [[nodiscard]] Result<std::vector<TopicInfo>> choose_topics(Store& store, const TopicsCall& call);
+
+/// The same for what acts on each topic by itself: what is not there is said, unless --if-exists
+/// was given, and `missing` becomes that status; the others are still chosen. A pattern must match.
+[[nodiscard]] Result<std::vector<TopicInfo>> choose_each(Store& store, const TopicsCall& call,
+                                                         int& missing);
 
 /// "NAME=VALUE,NAME=VALUE" of what is set.
 [[nodiscard]] std::string config_text(const TopicConfig& config);

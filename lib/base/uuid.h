@@ -3,6 +3,7 @@
 /// them.
 
 #include <array>
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,10 +18,17 @@ class Uuid {
   [[nodiscard]] static Uuid random();
   [[nodiscard]] static std::optional<Uuid> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
-  bool operator==(const Uuid&) const = default;
+  using Raw = std::array<unsigned char, 16>;
+  [[nodiscard]] static Uuid from(const Raw& bytes) {
+    Uuid id;
+    id.bytes_ = bytes;
+    return id;
+  }
+  [[nodiscard]] const Raw& bytes() const { return bytes_; }
+  auto operator<=>(const Uuid&) const = default;
 
  private:
-  std::array<unsigned char, 16> bytes_{};
+  Raw bytes_{};
 };
 
 }  // namespace spool

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "log/checkpoint.h"
 #include "log/epochs.h"
 #include "log/segment.h"
 #include "record/batch.h"
@@ -13,8 +14,6 @@
 namespace spool {
 
 namespace {
-
-constexpr const char* kMetadataFile = "partition.metadata";
 
 std::string metadata_text(const Uuid& id) {
   return fmt::format("version: 0\ntopic_id: {}", id.text());
@@ -156,7 +155,7 @@ Result<void> Appender::open_log() {
   const bool same_life = state_ && state_->same_life(env_.boot_id, folder);
   if (files.segments.empty()) {
     TRY_ASSIGN(const auto start,
-               checkpoint_offset(env_.fs, join_path(env_.root, "log-start-offset-checkpoint"),
+               checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint),
                                  place_.topic, place_.partition));
     files.segments.push_back(start.value_or(Offset(0)));
     TRY(create_segment(files.segments.front()));

@@ -23,6 +23,9 @@
 
 namespace spool {
 
+/// The file of a partition folder that says whose it is.
+inline constexpr const char* kMetadataFile = "partition.metadata";
+
 /// The topic id in a partition folder's partition.metadata; nullopt when there is no such file or
 /// line.
 [[nodiscard]] Result<std::optional<Uuid>> read_topic_id(Fs& fs, const std::string& dir);

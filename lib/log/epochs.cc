@@ -1,5 +1,6 @@
 #include "log/epochs.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -93,27 +94,13 @@ Result<void> write_epochs(Fs& fs, const std::string& dir, const std::vector<Epoc
   return replace_file(fs, join_path(dir, kEpochFile), format_epochs(epochs), mode, durability);
 }
 
-Result<std::optional<Offset>> checkpoint_offset(Fs& fs, const std::string& path,
-                                                std::string_view topic, PartitionId partition) {
-  auto text = read_file(fs, path);
-  if (!text && text.error().code == Errc::kNotFound) return std::optional<Offset>();
-  if (!text) return fail(text.error());
-  if (text->empty()) return std::optional<Offset>();
-  Lines lines(*text);
-  std::size_t count = 0;
-  std::size_t seen = 0;
-  std::optional<Offset> found;
-  bool ok = preamble(lines, count);
-  while (ok && !lines.done()) {
-    const auto f = lines.next();
-    std::int32_t p = 0;
-    std::int64_t offset = 0;
-    ok = f.size() == 3 && number(f[1], p) && number(f[2], offset);
-    if (ok && f[0] == topic && PartitionId(p) == partition) found = Offset(offset);
-    ++seen;
+std::vector<EpochStart> epochs_from(const std::vector<EpochStart>& epochs, Offset start) {
+  std::vector<EpochStart> out;
+  for (const EpochStart& e : epochs) {
+    if (!out.empty() && e.start <= start) out.pop_back();
+    out.push_back({e.epoch, std::max(e.start, start)});
   }
-  if (!ok || seen != count) return fail(Errc::kCorrupt, "'" + path + "' is malformed");
-  return found;
+  return out;
 }
 
 }  // namespace spool

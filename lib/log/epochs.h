@@ -17,6 +17,7 @@ namespace spool {
 struct EpochStart {
   Epoch epoch;
   Offset start;
+  bool operator==(const EpochStart&) const = default;
 };
 
 /// Entries in file order. Empty for an empty file. Errc::kCorrupt for anything else than the
@@ -32,10 +33,9 @@ struct EpochStart {
                                         const std::vector<EpochStart>& epochs, std::uint32_t mode,
                                         Durability durability = Durability::kNamed);
 
-/// An offset checkpoint of the directory (`log-start-offset-checkpoint` and its like): the offset
-/// of one partition, or nullopt. A missing file has none; Errc::kCorrupt for a malformed one.
-[[nodiscard]] Result<std::optional<Offset>> checkpoint_offset(Fs& fs, const std::string& path,
-                                                              std::string_view topic,
-                                                              PartitionId partition);
+/// What is left of `epochs` when the log starts at `start`, as Kafka cuts it: the epoch that
+/// `start` is in begins there.
+[[nodiscard]] std::vector<EpochStart> epochs_from(const std::vector<EpochStart>& epochs,
+                                                  Offset start);
 
 }  // namespace spool

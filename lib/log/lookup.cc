@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
-#include "log/epochs.h"
+#include "log/checkpoint.h"
 #include "log/index_file.h"
 #include "log/segment_indexes.h"
 #include "log/transactions.h"
-#include "log/walk.h"
 
 namespace spool {
 
@@ -14,19 +13,21 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
 
-Result<Offset> end_of_segment(const LogEnv& env, const PartitionPlace& place, Offset base) {
+}  // namespace
+
+Result<WalkEnd> end_of_segment(const LogEnv& env, const PartitionPlace& place, Offset base) {
   TRY_ASSIGN(std::shared_ptr<File> file,
              env.fs.open(segment_path(place.dir, base, kLogSuffix), OpenMode::kRead, 0));
   const std::int64_t from = position_for(env.fs, place.dir, base, *file,
                                          Offset(std::numeric_limits<std::int64_t>::max()));
   BatchReader reader(std::move(file), from, kChunk);
   const auto expected = from == 0 ? std::optional(base) : std::nullopt;
-  TRY_ASSIGN(const WalkEnd end,
-             walk_segment(reader, expected, base,
-                          {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)},
-                          [&](std::int64_t, const BatchView&) { return env.go_on(); }, {}));
-  return end.next_offset;
+  return walk_segment(reader, expected, base,
+                      {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)},
+                      [&](std::int64_t, const BatchView&) { return env.go_on(); }, {});
 }
+
+namespace {
 
 /// A time entry is a hint; it is believed when the batch that ends at its offset has just that
 /// greatest timestamp.
@@ -47,8 +48,8 @@ Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& pl
   constexpr int kAttempts = 10;
   PartitionView view;
   TRY_ASSIGN(const auto checkpoint,
-             checkpoint_offset(env.fs, join_path(env.root, "log-start-offset-checkpoint"),
-                               place.topic, place.partition));
+             checkpoint_offset(env.fs, join_path(env.root, kLogStartCheckpoint), place.topic,
+                               place.partition));
   for (int attempt = 0;; ++attempt) {
     auto files = list_partition(env.fs, place.dir);
     if (!files && files.error().code == Errc::kNotFound) return view;
@@ -59,7 +60,7 @@ Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& pl
     auto end = end_of_segment(env, place, view.files.segments.back());
     if (!end && end.error().code == Errc::kNotFound && attempt < kAttempts) continue;
     if (!end) return fail(end.error());
-    view.log_end = std::max(*end, view.log_start);
+    view.log_end = std::max(end->next_offset, view.log_start);
     for (const Offset base : view.files.segments) {
       const auto st = env.fs.stat(segment_path(place.dir, base, kLogSuffix));
       if (st) view.bytes += st->size;

@@ -10,6 +10,7 @@
 #include "log/cursor.h"
 #include "log/place.h"
 #include "log/segment.h"
+#include "log/walk.h"
 #include "record/batch.h"
 
 namespace spool {
@@ -27,6 +28,10 @@ struct PartitionView {
 
 /// A missing folder reads as an empty partition.
 [[nodiscard]] Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& place);
+
+/// Walks the segment `base` from its last index entry that holds to its end, behind damage too.
+[[nodiscard]] Result<WalkEnd> end_of_segment(const LogEnv& env, const PartitionPlace& place,
+                                             Offset base);
 
 /// The offset of the first record whose timestamp is at or after `time`; the log end when there is
 /// none. Damage is passed over.

@@ -1,5 +1,6 @@
 #include "store/catalogue.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -57,8 +58,8 @@ bool number(std::string_view text, T& out) {
   return problem == std::errc() && end == text.data() + text.size();
 }
 
-bool parse_line(std::string_view line, CatalogueEntry& out) {
-  if (next_field(line) != "topic") return false;
+/// What stands behind `topic`.
+bool parse_topic(std::string_view line, CatalogueEntry& out) {
   out.name = next_field(line);
   const auto id = Uuid::parse(next_field(line));
   std::int64_t created = 0;
@@ -80,10 +81,26 @@ bool parse_line(std::string_view line, CatalogueEntry& out) {
   return true;
 }
 
+/// What stands behind `deleted`.
+bool parse_leaving(std::string_view line, LeavingTopic& out) {
+  out.name = next_field(line);
+  const auto id = Uuid::parse(next_field(line));
+  if (out.name.empty() || !id || !number(next_field(line), out.partitions) || out.partitions < 1)
+    return false;
+  out.id = *id;
+  return line.empty();
+}
+
+bool parse_line(std::string_view line, Catalogue& out) {
+  const std::string_view what = next_field(line);
+  if (what == "topic") return parse_topic(line, out.topics.emplace_back());
+  if (what == "deleted") return parse_leaving(line, out.leaving.emplace_back());
+  return false;
+}
+
 }  // namespace
 
-Result<std::vector<CatalogueEntry>> parse_catalogue(std::string_view text,
-                                                    const std::string& path) {
+Result<Catalogue> parse_catalogue(std::string_view text, const std::string& path) {
   int version = 0;
   const std::size_t first_end = text.find('\n');
   if (!text.starts_with(kFirstLine) || first_end == std::string_view::npos ||
@@ -96,41 +113,49 @@ Result<std::vector<CatalogueEntry>> parse_catalogue(std::string_view text,
                             path, version, kVersion));
   TRY_ASSIGN(std::string_view body, without_checksum(text, path));
   body = body.substr(first_end + 1);
-  std::vector<CatalogueEntry> out;
+  Catalogue out;
   for (std::size_t line = 2; !body.empty(); ++line) {
     const std::size_t end = body.find('\n');
-    CatalogueEntry entry;
-    if (!parse_line(body.substr(0, end), entry))
+    if (!parse_line(body.substr(0, end), out))
       return fail(Errc::kCorrupt, fmt::format("'{}' is malformed in line {}", path, line));
-    out.push_back(std::move(entry));
     body = end == std::string_view::npos ? std::string_view() : body.substr(end + 1);
   }
   return out;
 }
 
-std::string format_catalogue(const std::vector<CatalogueEntry>& topics) {
+std::string format_catalogue(const Catalogue& catalogue) {
   std::string body = fmt::format("{}{}\n", kFirstLine, kVersion);
-  for (const CatalogueEntry& t : topics) {
+  for (const CatalogueEntry& t : catalogue.topics) {
     body += fmt::format("topic {} {} {} {} {}", t.name, t.id.text(), t.partitions,
                         t.created.value(), t.dense ? "dense" : "sparse");
     for (const auto& [name, value] : t.config.values())
       body += fmt::format(" {}={}", name, encode(value));
     body += '\n';
   }
+  for (const LeavingTopic& t : catalogue.leaving)
+    body += fmt::format("deleted {} {} {}\n", t.name, t.id.text(), t.partitions);
   return with_checksum(std::move(body));
 }
 
-Result<std::vector<CatalogueEntry>> read_catalogue(Fs& fs, const std::string& root) {
+CataloguePlace find_entry(const Catalogue& catalogue, const std::string& name) {
+  const auto& topics = catalogue.topics;
+  const auto at =
+      std::lower_bound(topics.begin(), topics.end(), name,
+                       [](const CatalogueEntry& e, const std::string& n) { return e.name < n; });
+  return {static_cast<std::size_t>(at - topics.begin()), at != topics.end() && at->name == name};
+}
+
+Result<Catalogue> read_catalogue(Fs& fs, const std::string& root) {
   const std::string path = join_path(root, kCatalogueFile);
   const auto text = read_file(fs, path);
-  if (!text && text.error().code == Errc::kNotFound) return std::vector<CatalogueEntry>();
+  if (!text && text.error().code == Errc::kNotFound) return Catalogue();
   if (!text) return fail(text.error());
   return parse_catalogue(*text, path);
 }
 
-Result<void> write_catalogue(Fs& fs, const std::string& root,
-                             const std::vector<CatalogueEntry>& topics, std::uint32_t mode) {
-  return replace_file(fs, join_path(root, kCatalogueFile), format_catalogue(topics), mode,
+Result<void> write_catalogue(Fs& fs, const std::string& root, const Catalogue& catalogue,
+                             std::uint32_t mode) {
+  return replace_file(fs, join_path(root, kCatalogueFile), format_catalogue(catalogue), mode,
                       Durability::kNamed);
 }
 

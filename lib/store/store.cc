@@ -25,12 +25,21 @@ LogConfig log_config(const TopicConfig& c) {
   return out;
 }
 
-TopicInfo from_entry(const CatalogueEntry& e) {
-  TopicInfo t{e.name, e.id, {}, true, e.dense, e.config};
+}  // namespace
+
+TopicInfo topic_info(const CatalogueEntry& e) {
+  TopicInfo t;
+  t.name = e.name;
+  t.id = e.id;
+  t.ours = t.config_known = true;
+  t.dense = e.dense;
+  t.config = e.config;
   for (std::int32_t p = 0; p < e.partitions; ++p)
     t.partitions.emplace_back(p);
   return t;
 }
+
+namespace {
 
 /// "name-7" -> name, 7. Folders on their way out ("-delete", "-stray", "-future") are none.
 bool split_folder(std::string_view folder, std::string& topic, std::int32_t& partition) {
@@ -117,8 +126,36 @@ Result<std::unique_ptr<Store>> Store::open_for_writing(const Options& options,
   return store;
 }
 
-/// Topics that have folders; all, or one. The catalogue is not looked at.
-Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only) {
+const MetadataImage* Store::metadata() {
+  const std::lock_guard guard(metadata_mutex_);
+  if (!metadata_read_) {
+    metadata_read_ = true;
+    auto read = read_metadata_log(env_);
+    if (read) {
+      metadata_ = std::move(*read);
+    } else if (env_.notice) {
+      env_.notice("the configs of the broker's topics are not known: " + read.error().message());
+    }
+  }
+  return metadata_ ? &*metadata_ : nullptr;
+}
+
+/// What the broker's metadata log says of a foreign topic.
+void Store::add_metadata(TopicInfo& topic) {
+  const MetadataImage* image = metadata();
+  const MetadataTopic* known = image != nullptr ? image->find(topic.name) : nullptr;
+  // Another id: a folder that the broker does not take for this topic's either.
+  if (known == nullptr || (topic.id && *topic.id != known->id)) return;
+  topic.id = known->id;
+  topic.config_known = true;
+  topic.config = known->config;
+  topic.replicas = known->partitions;
+}
+
+/// Topics that have folders; all, or one. Of the catalogue only those are looked at that are on
+/// their way out: their folders are nobody's any more.
+Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only,
+                                                     const Catalogue& catalogue) {
   TRY_ASSIGN(const auto entries, env_.fs.list(env_.root));
   std::map<std::string, TopicInfo> found;
   std::string topic;
@@ -126,6 +163,13 @@ Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only) {
   for (const DirEntry& e : entries) {
     if (!e.is_dir || !split_folder(e.name, topic, partition)) continue;
     if (only != nullptr && topic != *only) continue;
+    const bool leaving =
+        std::any_of(catalogue.leaving.begin(), catalogue.leaving.end(), [&](const LeavingTopic& l) {
+          if (l.name != topic) return false;
+          const auto id = read_topic_id(env_.fs, join_path(env_.root, e.name));
+          return id && (!*id || **id == l.id);
+        });
+    if (leaving) continue;
     TopicInfo& t = found[topic];
     t.name = topic;
     t.partitions.emplace_back(partition);
@@ -140,84 +184,32 @@ Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only) {
 
 Result<TopicInfo> Store::find_topic(const std::string& name) {
   TRY(check_topic_name(name));
-  TRY_ASSIGN(const auto catalogue, read_catalogue(env_.fs, env_.root));
-  const auto entry =
-      std::lower_bound(catalogue.begin(), catalogue.end(), name,
-                       [](const CatalogueEntry& e, const std::string& n) { return e.name < n; });
-  if (entry != catalogue.end() && entry->name == name) return from_entry(*entry);
-  TRY_ASSIGN(auto foreign, foreign_topics(&name));
+  TRY_ASSIGN(const Catalogue catalogue, read_catalogue(env_.fs, env_.root));
+  if (const auto place = find_entry(catalogue, name); place.found)
+    return topic_info(catalogue.topics[place.at]);
+  TRY_ASSIGN(auto foreign, foreign_topics(&name, catalogue));
   if (foreign.empty()) return fail(Errc::kNotFound, fmt::format("topic '{}' does not exist", name));
   TopicInfo topic = std::move(foreign.front());
   const auto first = place(topic, topic.partitions.front());
   TRY_ASSIGN(topic.id, read_topic_id(env_.fs, first.dir));
+  add_metadata(topic);
   return topic;
 }
 
 Result<std::vector<TopicInfo>> Store::list_topics() {
-  TRY_ASSIGN(const auto catalogue, read_catalogue(env_.fs, env_.root));
-  TRY_ASSIGN(auto foreign, foreign_topics(nullptr));
+  TRY_ASSIGN(const Catalogue catalogue, read_catalogue(env_.fs, env_.root));
+  TRY_ASSIGN(auto foreign, foreign_topics(nullptr, catalogue));
   std::map<std::string, TopicInfo> all;
-  for (TopicInfo& t : foreign)
+  for (TopicInfo& t : foreign) {
+    if (!find_entry(catalogue, t.name).found) add_metadata(t);
     all[t.name] = std::move(t);
-  for (const CatalogueEntry& e : catalogue)
-    all[e.name] = from_entry(e);
+  }
+  for (const CatalogueEntry& e : catalogue.topics)
+    all[e.name] = topic_info(e);
   std::vector<TopicInfo> out;
   for (auto& [name, t] : all)
     out.push_back(std::move(t));
   return out;
-}
-
-Result<void> Store::check_new_name(const std::string& name,
-                                   const std::vector<CatalogueEntry>& catalogue) {
-  const auto blurred = [](std::string n) {
-    std::replace(n.begin(), n.end(), '.', '_');
-    return n;
-  };
-  TRY_ASSIGN(const auto foreign, foreign_topics(nullptr));
-  std::vector<std::string> names;
-  for (const CatalogueEntry& e : catalogue)
-    names.push_back(e.name);
-  for (const TopicInfo& t : foreign)
-    names.push_back(t.name);
-  for (const std::string& n : names) {
-    if (n == name) return fail(Errc::kExists, fmt::format("topic '{}' exists already", name));
-    if (blurred(n) == blurred(name))
-      return fail(
-          Errc::kExists,
-          fmt::format("topic '{}' differs from '{}' only in '.' and '_', which Kafka refuses", name,
-                      n));
-  }
-  return {};
-}
-
-Result<TopicInfo> Store::create_topic(const std::string& name, std::int32_t partitions,
-                                      const TopicConfig& config) {
-  TRY(check_topic_name(name));
-  if (partitions < 1 || partitions > kPartitionsMax)
-    return fail(Errc::kUsage,
-                fmt::format("a topic has 1 to {} partitions, not {}", kPartitionsMax, partitions));
-  TRY(config.validate());
-  TRY_ASSIGN(const auto operation, env_.locks.begin());
-  TRY_ASSIGN(const auto byte, env_.locks.lock_byte("topics"));
-  if (env_.fs.stat(join_path(env_.root, "__cluster_metadata-0")))
-    return fail(
-        Errc::kConflict,
-        fmt::format("the topics of '{}' belong to the Kafka broker that wrote it", env_.root));
-  TRY_ASSIGN(auto catalogue, read_catalogue(env_.fs, env_.root));
-  TRY(check_new_name(name, catalogue));
-  CatalogueEntry entry;
-  entry.name = name;
-  entry.id = Uuid::random();
-  entry.partitions = partitions;
-  entry.created = env_.clock.now();
-  entry.config = config;
-  entry.dense = !config.compacts();
-  const auto at =
-      std::lower_bound(catalogue.begin(), catalogue.end(), name,
-                       [](const CatalogueEntry& e, const std::string& n) { return e.name < n; });
-  catalogue.insert(at, entry);
-  TRY(write_catalogue(env_.fs, env_.root, catalogue, env_.file_mode));
-  return from_entry(entry);
 }
 
 PartitionPlace Store::place(const TopicInfo& topic, PartitionId partition) {
@@ -231,9 +223,9 @@ PartitionPlace Store::place(const TopicInfo& topic, PartitionId partition) {
   p.config = log_config(topic.config);
   if (topic.ours) {
     p.confirm = [this, name = topic.name, id = *topic.id]() -> Result<void> {
-      TRY_ASSIGN(const auto catalogue, read_catalogue(env_.fs, env_.root));
-      for (const CatalogueEntry& e : catalogue)
-        if (e.name == name && e.id == id) return {};
+      TRY_ASSIGN(const Catalogue catalogue, read_catalogue(env_.fs, env_.root));
+      const auto at = find_entry(catalogue, name);
+      if (at.found && catalogue.topics[at.at].id == id) return {};
       return fail(Errc::kDeleted, fmt::format("topic '{}' was deleted", name));
     };
   }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "io/fs.h"
 #include "log/place.h"
 #include "store/catalogue.h"
+#include "store/metadata_log.h"
 
 namespace spool {
 
@@ -25,7 +28,18 @@ struct TopicInfo {
   std::vector<PartitionId> partitions;  ///< ascending; of a foreign topic those that have a folder
   bool ours = false;
   bool dense = false;
-  TopicConfig config;  ///< of a foreign topic: nothing is known
+  /// Ours, or foreign and told by the broker's metadata log. Else nothing is known, and nothing may
+  /// be expired or compacted.
+  bool config_known = false;
+  TopicConfig config;
+  std::map<PartitionId, MetadataPartition> replicas;  ///< as that log has them
+};
+
+/// What topics alter changes.
+struct TopicChange {
+  std::vector<std::pair<std::string, std::string>> set;
+  std::vector<std::string> erase;          ///< back to the defaults
+  std::optional<std::int32_t> partitions;  ///< only grows
 };
 
 /// 1 to 249 of [A-Za-z0-9._-], not "." or "..". Errc::kUsage otherwise.
@@ -70,6 +84,25 @@ class Store {
   [[nodiscard]] Result<TopicInfo> create_topic(const std::string& name, std::int32_t partitions,
                                                const TopicConfig& config);
 
+  /// Whether create_topic() would refuse the name now.
+  [[nodiscard]] Result<void> may_create(const std::string& name);
+
+  /// Durable on return. The topic as it is then; with `dry_run` as it would be, and nothing is
+  /// written. Processes that have the topic open keep the configs that they began with.
+  /// Errc::kNotFound, Errc::kUsage for what does not fit, Errc::kConflict for a topic that is not
+  /// of our catalogue.
+  [[nodiscard]] Result<TopicInfo> alter_topic(const std::string& name, const TopicChange& change,
+                                              bool dry_run);
+
+  /// Deletes just this topic, not a later one of the same name. On return it is gone durably, and
+  /// its folders are: renamed as Kafka does, each under its append byte, then removed. A folder
+  /// with another id stays. Errc::kDeleted when somebody else was first, Errc::kConflict for a
+  /// topic that is not of our catalogue; another error with the topic gone but folders left, which
+  /// the next change of the catalogue removes.
+  [[nodiscard]] Result<void> delete_topic(const TopicInfo& topic);
+  /// Errc::kConflict when delete_topic() would refuse.
+  [[nodiscard]] Result<void> may_delete(const TopicInfo& topic);
+
   [[nodiscard]] PartitionPlace place(const TopicInfo& topic, PartitionId partition);
   [[nodiscard]] const LogEnv& env() const { return env_; }
   [[nodiscard]] const std::string& root() const { return env_.root; }
@@ -77,14 +110,29 @@ class Store {
 
  private:
   Store(const Options& options, const std::string& root, const FileStat& st);
-  [[nodiscard]] Result<std::vector<TopicInfo>> foreign_topics(const std::string* only);
-  [[nodiscard]] Result<void> check_new_name(const std::string& name,
-                                            const std::vector<CatalogueEntry>& catalogue);
+  [[nodiscard]] Result<std::vector<TopicInfo>> foreign_topics(const std::string* only,
+                                                              const Catalogue& catalogue);
+  [[nodiscard]] Result<void> check_new_name(const std::string& name, const Catalogue& catalogue);
+  void add_metadata(TopicInfo& topic);
+  [[nodiscard]] const MetadataImage* metadata();
+
+  // For changes of the catalogue; all need byte `topics`.
+  [[nodiscard]] Result<void> refuse_brokers_topics();
+  [[nodiscard]] Result<void> check_growth(const CatalogueEntry& entry, std::int32_t partitions);
+  [[nodiscard]] Result<void> write_catalogue_making_room(const Catalogue& catalogue,
+                                                         const LeavingTopic& topic);
+  void finish_leaving(Catalogue& catalogue, std::optional<Error>& problem);
 
   std::unique_ptr<DirLocks> locks_;
   LogEnv env_;
   bool shared_host_fs_ = false;
+  std::mutex metadata_mutex_;  ///< guards both below
+  bool metadata_read_ = false;
+  std::optional<MetadataImage> metadata_;
 };
+
+/// An entry of the catalogue as a topic.
+[[nodiscard]] TopicInfo topic_info(const CatalogueEntry& entry);
 
 inline constexpr std::int32_t kPartitionsMax = 100000;
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/crc32c.h"
+#include "log/checkpoint.h"
 #include "log/epochs.h"
 #include "log/segment.h"
 #include "log/state_file.h"

@@ -27,12 +27,19 @@ TEST(Catalogue, RoundTripWithEveryKindOfValue) {
   CatalogueEntry b = entry("b.c_d-e");
   b.dense = false;
   b.partitions = 100000;
-  const std::string text = format_catalogue({a, b});
+  const LeavingTopic gone{"gone", Uuid::random(), 7};
+  const std::string text = format_catalogue({{a, b}, {gone}});
   EXPECT_TRUE(text.starts_with("spool topics 1\ntopic a " + a.id.text() +
                                " 3 1700000000000 dense cleanup.policy=compact,delete empty= "
                                "odd=100%25%20of%09it%0a=%20yes%7f\ntopic b.c_d-e "))
       << text;
-  const auto back = must(parse_catalogue(text, "f"));
+  EXPECT_NE(text.find("\ndeleted gone " + gone.id.text() + " 7\nxxh3 "), std::string::npos) << text;
+  const Catalogue read = must(parse_catalogue(text, "f"));
+  ASSERT_EQ(read.leaving.size(), 1U);
+  EXPECT_EQ(read.leaving[0].name, "gone");
+  EXPECT_EQ(read.leaving[0].id, gone.id);
+  EXPECT_EQ(read.leaving[0].partitions, 7);
+  const auto& back = read.topics;
   ASSERT_EQ(back.size(), 2U);
   EXPECT_EQ(back[0].name, "a");
   EXPECT_EQ(back[0].id, a.id);
@@ -41,7 +48,7 @@ TEST(Catalogue, RoundTripWithEveryKindOfValue) {
   EXPECT_EQ(back[0].config, a.config);
   EXPECT_EQ(back[1].partitions, 100000);
   EXPECT_FALSE(back[1].dense);
-  EXPECT_TRUE(must(parse_catalogue(format_catalogue({}), "f")).empty());
+  EXPECT_TRUE(must(parse_catalogue(format_catalogue({}), "f")).topics.empty());
 }
 
 TEST(Catalogue, ANewerVersionIsRefusedBeforeItsChecksum) {
@@ -51,7 +58,7 @@ TEST(Catalogue, ANewerVersionIsRefusedBeforeItsChecksum) {
 }
 
 TEST(Catalogue, DamageIsRefused) {
-  const std::string text = format_catalogue({entry("a"), entry("b")});
+  const std::string text = format_catalogue({{entry("a"), entry("b")}, {{"c", Uuid::random(), 1}}});
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string bad = text;
     bad[i] = static_cast<char>(bad[i] ^ 2);
@@ -64,7 +71,8 @@ TEST(Catalogue, DamageIsRefused) {
            "topik a " + id + " 1 0 dense", "topic a", "topic a x 1 0 dense",
            "topic a " + id + " 0 0 dense", "topic a " + id + " x 0 dense",
            "topic a " + id + " 1 x dense", "topic a " + id + " 1 0 thick",
-           "topic a " + id + " 1 0 dense c", "topic a " + id + " 1 0 dense c=%",
+           "topic a " + id + " 1 0 dense c", "topic a " + id + " 1 0 dense c=%", "deleted a",
+           "deleted a x 1", "deleted a " + id + " 0", "deleted a " + id + " 1 more",
            "topic a " + id + " 1 0 dense c=%2", "topic a " + id + " 1 0 dense c=%xx",
            std::string()}) {
     const auto got = parse_catalogue(with_checksum("spool topics 1\n" + line + "\n"), "f");
