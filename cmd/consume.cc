@@ -307,7 +307,12 @@ void Consumer::show_progress() {
 }
 
 void Consumer::watch(Lane& lane, std::size_t index) {
-  if (options_.follow) lane.watched = watcher_.add(lane.place.dir, static_cast<int>(index));
+  if (!options_.follow) return;
+  lane.watched = watcher_.add(lane.place.dir, static_cast<int>(index));
+  lane.absent = false;
+  if (lane.watched || !root_watched_) return;
+  const auto folder = store_.env().fs.stat(lane.place.dir);
+  lane.absent = !folder && folder.error().code == Errc::kNotFound;
 }
 
 bool Consumer::pid_gone() const {
@@ -327,23 +332,25 @@ void Consumer::after_wake() {
   }
   bool all = false;
   const auto tokens = watcher_.drain(all);
+  const auto told = [&](int token) {
+    return all || std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+  };
+  const bool root = told(kRootToken);
   int index = 0;
   for (Lane& lane : lanes_) {
-    if (all || !lane.watched || std::find(tokens.begin(), tokens.end(), index) != tokens.end())
-      lane.dirty = true;
+    if (lane.absent ? root : !lane.watched || told(index)) lane.dirty = true;
     ++index;
   }
-  if (all || !root_watched_ || std::find(tokens.begin(), tokens.end(), kRootToken) != tokens.end())
-    look_again_ = true;
+  if (root || !root_watched_) look_again_ = true;
 }
 
 /// Waits until something may have changed; stops on a signal, the time-out, the end of --pid, or
 /// when nobody reads our output any more.
 Result<Consumer::Flow> Consumer::wait() {
-  const bool polling =
-      watcher_.fd() < 0 ||
-      std::any_of(
-          lanes_.begin(), lanes_.end(), [](const Lane& l) { return !l.finished && !l.watched; });
+  const bool polling = watcher_.fd() < 0 ||
+                       std::any_of(
+                           lanes_.begin(), lanes_.end(),
+                           [](const Lane& l) { return !l.finished && !l.watched && !l.absent; });
   std::int64_t timeout = polling ? kPollMs : -1;
   if (!missing_.empty())
     timeout = timeout < 0 ? kRetryMs : std::min<std::int64_t>(timeout, kRetryMs);
@@ -410,11 +417,15 @@ Result<void> Consumer::look_for_topics() {
   if (options_.partitions) return {};
   for (const std::string& name : options_.topics) {
     std::vector<PartitionId> have;
-    for (const Lane& lane : lanes_)
-      if (lane.topic == name) have.push_back(lane.place.partition);
+    std::optional<Uuid> id;
+    for (const Lane& lane : lanes_) {
+      if (lane.topic != name) continue;
+      have.push_back(lane.place.partition);
+      id = lane.place.topic_id;
+    }
     if (have.empty()) continue;
     const auto topic = store_.find_topic(name);
-    if (!topic) continue;  // its lanes will say so
+    if (!topic || topic->id != id) continue;  // deleted, or made again: its lanes will say so
     for (const PartitionId p : topic->partitions)
       if (std::find(have.begin(), have.end(), p) == have.end()) TRY(add_lane(*topic, p, true));
   }

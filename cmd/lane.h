@@ -46,6 +46,7 @@ struct Lane {
   Offset stable;  ///< last stable offset, as far as known
   bool dirty = true;
   bool watched = false;
+  bool absent = false;  ///< it has no folder yet, and the directory is watched: that will tell
   bool finished = false;
   bool told_open = false;
 

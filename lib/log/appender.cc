@@ -8,6 +8,7 @@
 #include "log/checkpoint.h"
 #include "log/epochs.h"
 #include "log/segment.h"
+#include "log/swap.h"
 #include "record/batch.h"
 #include "record/builder.h"
 
@@ -148,15 +149,17 @@ Result<void> Appender::create_segment(Offset base) {
 
 Result<void> Appender::open_log() {
   TRY_ASSIGN(PartitionFiles files, list_partition(env_.fs, place_.dir));
-  if (files.unfinished_swap)
-    return fail(Errc::kConflict, "'" + place_.dir + "' holds an unfinished compaction (*.swap)");
   TRY_ASSIGN(const FileStat folder, env_.fs.stat(place_.dir));
   TRY_ASSIGN(state_, read_state(env_.fs, place_.dir));
+  if (files.unfinished_swap || (!state_ && !place_.ours)) {
+    TRY(finish_swaps(env_, place_));
+    TRY_ASSIGN(files, list_partition(env_.fs, place_.dir));
+  }
   const bool same_life = state_ && state_->same_life(env_.boot_id, folder);
   if (files.segments.empty()) {
     TRY_ASSIGN(const auto start,
-               checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint),
-                                 place_.topic, place_.partition));
+               checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint), place_.topic,
+                                 place_.partition));
     files.segments.push_back(start.value_or(Offset(0)));
     TRY(create_segment(files.segments.front()));
     TRY(env_.fs.sync_dir(place_.dir));

@@ -26,8 +26,7 @@ std::int64_t position_for(Fs& fs, const std::string& dir, Offset base, File& log
 }
 
 Result<void> Cursor::open_at(Offset base, std::int64_t position) {
-  TRY_ASSIGN(std::shared_ptr<File> file,
-             env_.fs.open(segment_path(place_.dir, base, kLogSuffix), OpenMode::kRead, 0));
+  TRY_ASSIGN(std::shared_ptr<File> file, open_segment_log(env_.fs, place_.dir, base));
   TRY_ASSIGN(file_, file->stat());
   if (position < 0) position = position_for(env_.fs, place_.dir, base, *file, next_);
   base_ = base;
@@ -45,16 +44,14 @@ Result<bool> Cursor::open_segment() {
   for (int attempt = 0;; ++attempt) {
     auto files = list_partition(env_.fs, place_.dir);
     if (!files && files.error().code == Errc::kNotFound) {
-      if (!opened_once_) return false;
+      if (!opened_once_) {
+        // Nobody has made it yet; or nobody will, because the topic was deleted before.
+        if (place_.confirm) TRY(place_.confirm());
+        return false;
+      }
       return fail(Errc::kDeleted, fmt::format("topic '{}' was deleted", place_.topic));
     }
     if (!files) return fail(files.error());
-    if (place_.topic_id) {
-      TRY_ASSIGN(const auto id, read_topic_id(env_.fs, place_.dir));
-      if (id && *id != *place_.topic_id)
-        return fail(Errc::kDeleted,
-                    fmt::format("topic '{}' was deleted and made again", place_.topic));
-    }
     if (files->segments.empty()) return false;
     auto segment = std::upper_bound(files->segments.begin(), files->segments.end(), next_);
     if (segment != files->segments.begin()) {
@@ -64,14 +61,31 @@ Result<bool> Cursor::open_segment() {
       next_ = *segment;
     }
     auto opened = open_at(*segment, -1);
-    if (opened) return true;
+    if (opened) {
+      // Only now: had it been before, the folder could have become another one in between.
+      if (auto same = check_id(); !same) {
+        reader_.reset();
+        return fail(same.error());
+      }
+      return true;
+    }
     // Trimmed between the listing and the opening: list again.
     if (opened.error().code != Errc::kNotFound || attempt >= kAttempts) return fail(opened.error());
   }
 }
 
+/// Whether the folder is the topic's. A new one of the same name is told by its id or, as long as
+/// that is not written, by the catalogue.
+Result<void> Cursor::check_id() {
+  if (!place_.topic_id) return {};
+  TRY_ASSIGN(const auto id, read_topic_id(env_.fs, place_.dir));
+  if (!id) return place_.confirm ? place_.confirm() : Result<void>();
+  if (*id == *place_.topic_id) return {};
+  return fail(Errc::kDeleted, fmt::format("topic '{}' was deleted and made again", place_.topic));
+}
+
 Result<bool> Cursor::still_named() {
-  const auto there = env_.fs.stat(segment_path(place_.dir, base_, kLogSuffix));
+  const auto there = stat_segment_log(env_.fs, place_.dir, base_);
   if (there) return there->same_file(file_);
   if (there.error().code == Errc::kNotFound) return false;
   return fail(there.error());

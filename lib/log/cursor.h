@@ -60,6 +60,7 @@ class Cursor {
 
   [[nodiscard]] Result<bool> open_segment();
   [[nodiscard]] Result<void> open_at(Offset base, std::int64_t position);
+  [[nodiscard]] Result<void> check_id();
   [[nodiscard]] Result<bool> still_named();
   [[nodiscard]] Result<std::optional<Offset>> segment_behind(BatchReader::Item item);
   [[nodiscard]] Result<bool> reread(bool& whole);

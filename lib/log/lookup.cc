@@ -16,8 +16,7 @@ constexpr std::size_t kChunk = std::size_t{1} << 18;
 }  // namespace
 
 Result<WalkEnd> end_of_segment(const LogEnv& env, const PartitionPlace& place, Offset base) {
-  TRY_ASSIGN(std::shared_ptr<File> file,
-             env.fs.open(segment_path(place.dir, base, kLogSuffix), OpenMode::kRead, 0));
+  TRY_ASSIGN(std::shared_ptr<File> file, open_segment_log(env.fs, place.dir, base));
   const std::int64_t from = position_for(env.fs, place.dir, base, *file,
                                          Offset(std::numeric_limits<std::int64_t>::max()));
   BatchReader reader(std::move(file), from, kChunk);
@@ -62,7 +61,7 @@ Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& pl
     if (!end) return fail(end.error());
     view.log_end = std::max(end->next_offset, view.log_start);
     for (const Offset base : view.files.segments) {
-      const auto st = env.fs.stat(segment_path(place.dir, base, kLogSuffix));
+      const auto st = stat_segment_log(env.fs, place.dir, base);
       if (st) view.bytes += st->size;
     }
     return view;

@@ -10,6 +10,7 @@
 #include "log/epochs.h"
 #include "log/lookup.h"
 #include "log/segment.h"
+#include "log/swap.h"
 
 namespace spool {
 
@@ -110,7 +111,11 @@ Result<std::optional<TrimResult>> try_trim(const LogEnv& env, const PartitionPla
   TRY_ASSIGN(const auto byte,
              env.locks.lock_byte(DirLocks::append_name(place.topic, place.partition.value())));
   TRY(check_folder(env, place));
-  TRY_ASSIGN(const PartitionView view, view_partition(env, place));
+  TRY_ASSIGN(PartitionView view, view_partition(env, place));
+  if (view.files.unfinished_swap) {
+    TRY(finish_swaps(env, place));
+    TRY_ASSIGN(view, view_partition(env, place));
+  }
   TRY_ASSIGN(TrimResult plan, plan_in(env, place, view, target, below));
   if (plan.new_start == view.log_start && plan.segments == 0) return std::optional(plan);
   const auto count = static_cast<std::int64_t>(view.files.segments.size());

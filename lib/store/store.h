@@ -37,9 +37,9 @@ struct TopicInfo {
 
 /// What topics alter changes.
 struct TopicChange {
-  std::vector<std::pair<std::string, std::string>> set;
-  std::vector<std::string> erase;          ///< back to the defaults
-  std::optional<std::int32_t> partitions;  ///< only grows
+  std::vector<std::pair<std::string, std::string>> set{};
+  std::vector<std::string> erase{};          ///< back to the defaults
+  std::optional<std::int32_t> partitions{};  ///< only grows
 };
 
 /// 1 to 249 of [A-Za-z0-9._-], not "." or "..". Errc::kUsage otherwise.
