@@ -182,12 +182,32 @@ Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only,
   return out;
 }
 
+/// The catalogue and the foreign topics of one moment: a folder that was made or removed between
+/// the look at the one and the look at the others is nobody's foreign topic.
+Result<Store::Seen> Store::look(const std::string* only) {
+  constexpr int kAttempts = 100;
+  Seen seen;
+  TRY_ASSIGN(seen.catalogue, read_catalogue(env_.fs, env_.root));
+  for (int attempt = 0;; ++attempt) {
+    if (only != nullptr && find_entry(seen.catalogue, *only).found) return seen;
+    TRY_ASSIGN(seen.foreign, foreign_topics(only, seen.catalogue));
+    std::erase_if(seen.foreign,
+                  [&](const TopicInfo& t) { return find_entry(seen.catalogue, t.name).found; });
+    if (seen.foreign.empty() || attempt >= kAttempts) return seen;
+    // Ids never come back, so that an equal list means that nothing changed in between.
+    TRY_ASSIGN(Catalogue now, read_catalogue(env_.fs, env_.root));
+    if (format_catalogue(now) == format_catalogue(seen.catalogue)) return seen;
+    seen.catalogue = std::move(now);
+  }
+}
+
 Result<TopicInfo> Store::find_topic(const std::string& name) {
   TRY(check_topic_name(name));
-  TRY_ASSIGN(const Catalogue catalogue, read_catalogue(env_.fs, env_.root));
+  TRY_ASSIGN(Seen seen, look(&name));
+  const auto& catalogue = seen.catalogue;
   if (const auto place = find_entry(catalogue, name); place.found)
     return topic_info(catalogue.topics[place.at]);
-  TRY_ASSIGN(auto foreign, foreign_topics(&name, catalogue));
+  auto& foreign = seen.foreign;
   if (foreign.empty()) return fail(Errc::kNotFound, fmt::format("topic '{}' does not exist", name));
   TopicInfo topic = std::move(foreign.front());
   const auto first = place(topic, topic.partitions.front());
@@ -197,18 +217,14 @@ Result<TopicInfo> Store::find_topic(const std::string& name) {
 }
 
 Result<std::vector<TopicInfo>> Store::list_topics() {
-  TRY_ASSIGN(const Catalogue catalogue, read_catalogue(env_.fs, env_.root));
-  TRY_ASSIGN(auto foreign, foreign_topics(nullptr, catalogue));
-  std::map<std::string, TopicInfo> all;
-  for (TopicInfo& t : foreign) {
-    if (!find_entry(catalogue, t.name).found) add_metadata(t);
-    all[t.name] = std::move(t);
-  }
-  for (const CatalogueEntry& e : catalogue.topics)
-    all[e.name] = topic_info(e);
-  std::vector<TopicInfo> out;
-  for (auto& [name, t] : all)
-    out.push_back(std::move(t));
+  TRY_ASSIGN(Seen seen, look(nullptr));
+  std::vector<TopicInfo> out = std::move(seen.foreign);
+  for (TopicInfo& t : out)
+    add_metadata(t);
+  for (const CatalogueEntry& e : seen.catalogue.topics)
+    out.push_back(topic_info(e));
+  std::sort(out.begin(), out.end(),
+            [](const TopicInfo& a, const TopicInfo& b) { return a.name < b.name; });
   return out;
 }
 

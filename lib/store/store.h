@@ -110,6 +110,11 @@ class Store {
 
  private:
   Store(const Options& options, const std::string& root, const FileStat& st);
+  struct Seen {
+    Catalogue catalogue;
+    std::vector<TopicInfo> foreign;  ///< by name
+  };
+  [[nodiscard]] Result<Seen> look(const std::string* only);
   [[nodiscard]] Result<std::vector<TopicInfo>> foreign_topics(const std::string* only,
                                                               const Catalogue& catalogue);
   [[nodiscard]] Result<void> check_new_name(const std::string& name, const Catalogue& catalogue);
