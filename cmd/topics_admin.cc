@@ -120,7 +120,7 @@ int topics_create(const TopicsCall& call) {
       return usage_error("topics", legal.error());
   if (args.has("dry-run")) return try_create(call);
   const auto store = Store::open_for_writing(store_options(call.common), call.common.dir, true);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   int result = status::kOk;
   for (const std::string& name : call.words) {
     const auto made = (*store)->create_topic(name, partitions, *config);
@@ -140,7 +140,7 @@ int topics_alter(const TopicsCall& call) {
   const auto change = read_change(call.args);
   if (!change) return usage_error("topics", change.error());
   const auto store = Store::open_for_writing(store_options(call.common), call.common.dir, false);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   int result = status::kOk;
   const auto topics = choose_each(**store, call, result);
   if (!topics) return report_topics_error(topics.error());
@@ -172,7 +172,7 @@ int topics_delete(const TopicsCall& call) {
   if (const auto ask = may_ask(call.args, "delete"); !ask)
     return usage_error("topics", ask.error());
   const auto store = Store::open_for_writing(store_options(call.common), call.common.dir, false);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   int result = status::kOk;
   const auto found = choose_each(**store, call, result);
   if (!found) return report_topics_error(found.error());

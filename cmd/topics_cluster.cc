@@ -40,7 +40,7 @@ int topics_describe_cluster(const TopicsCall& call) {
     return usage_error("topics",
                        Error{Errc::kUsage, 0, "--cluster describes the directory, not topics"});
   const auto store = Store::open(store_options(call.common), call.common.dir);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   const LogEnv& env = (*store)->env();
   const auto topics = (*store)->list_topics();
   if (!topics) return report_error(topics.error());

@@ -84,7 +84,7 @@ int topics_list(const TopicsCall& call) {
         "topics", Error{Errc::kUsage, 0,
                         "list takes names only with --regex; 'topics describe T' shows one topic"});
   const auto store = Store::open(store_options(call.common), call.common.dir);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   const auto topics = choose_topics(**store, call);
   if (!topics) return report_topics_error(topics.error());
   if (call.format == TableFormat::kText) {
@@ -103,7 +103,7 @@ int topics_list(const TopicsCall& call) {
 int topics_describe(const TopicsCall& call) {
   if (call.args.has("cluster")) return topics_describe_cluster(call);
   const auto store = Store::open(store_options(call.common), call.common.dir);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   auto topics = choose_topics(**store, call);
   if (!topics) return report_topics_error(topics.error());
   Description description(**store);

@@ -200,7 +200,7 @@ int topics_trim(const TopicsCall& call) {
   const auto store = call.args.has("dry-run")
                          ? Store::open(options, call.common.dir)
                          : Store::open_for_writing(options, call.common.dir, false);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   int missing = status::kOk;
   const auto topics = choose_each(**store, call, missing);
   if (!topics) return report_topics_error(topics.error());
@@ -216,7 +216,7 @@ int topics_offsets(const TopicsCall& call) {
   if (call.words.empty())
     return usage_error("topics", Error{Errc::kUsage, 0, "no topic to look at"});
   const auto store = Store::open(options, call.common.dir);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   int result = status::kOk;
   const auto topics = choose_each(**store, call, result);
   if (!topics) return report_topics_error(topics.error());

@@ -38,8 +38,25 @@ Result<void> Cursor::open_at(Offset base, std::int64_t position) {
   return {};
 }
 
+/// Opens the segment that start_in() named; false when it is gone.
+Result<bool> Cursor::open_known() {
+  const Offset base = *std::exchange(known_base_, std::nullopt);
+  const auto opened = open_at(base, -1);
+  if (!opened && opened.error().code == Errc::kNotFound) return false;
+  if (!opened) return fail(opened.error());
+  if (auto same = check_id(); !same) {
+    reader_.reset();
+    return fail(same.error());
+  }
+  return true;
+}
+
 /// Opens the segment that holds next_. False when there is no segment.
 Result<bool> Cursor::open_segment() {
+  if (known_base_) {
+    TRY_ASSIGN(const bool opened, open_known());
+    if (opened) return true;
+  }
   constexpr int kAttempts = 10;
   for (int attempt = 0;; ++attempt) {
     auto files = list_partition(env_.fs, place_.dir);

@@ -42,6 +42,9 @@ class Cursor {
   void park() {
     if (!damage_) reader_.reset();
   }
+  /// For a caller that has listed the folder: the start offset is in the segment `base`, which is
+  /// opened without listing it again. With many segments that is what a look-up costs.
+  void start_in(Offset base) { known_base_ = base; }
   /// Gives the memory of batch() back, but for its header.
   void release() { reader_->release(); }
   /// The offset that is due next.
@@ -59,6 +62,7 @@ class Cursor {
   };
 
   [[nodiscard]] Result<bool> open_segment();
+  [[nodiscard]] Result<bool> open_known();
   [[nodiscard]] Result<void> open_at(Offset base, std::int64_t position);
   [[nodiscard]] Result<void> check_id();
   [[nodiscard]] Result<bool> still_named();
@@ -76,6 +80,7 @@ class Cursor {
   std::size_t chunk_bytes_;
   Executor* executor_;
   Offset next_;
+  std::optional<Offset> known_base_;
   std::int64_t gone_ = 0;
   bool opened_once_ = false;
   bool due_known_ =

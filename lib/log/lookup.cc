@@ -30,9 +30,10 @@ namespace {
 
 /// A time entry is a hint; it is believed when the batch that ends at its offset has just that
 /// greatest timestamp.
-Result<std::optional<Offset>> batch_of(const LogEnv& env, const PartitionPlace& place,
+Result<std::optional<Offset>> batch_of(const LogEnv& env, const PartitionPlace& place, Offset base,
                                        const TimeEntry& entry) {
   Cursor cursor(env, place, entry.offset);
+  cursor.start_in(base);
   const auto step = cursor.next();
   if (!step || *step != Cursor::Step::kBatch) return std::optional<Offset>();
   const BatchHeader& h = cursor.batch().header;
@@ -81,7 +82,7 @@ Result<Offset> older_below(const LogEnv& env, const PartitionPlace& place, Offse
   if (!count || *count == 0) return base;
   const auto entry = index->at(*count - 1);
   if (!entry || entry->offset < base) return base;
-  TRY_ASSIGN(const auto found, batch_of(env, place, *entry));
+  TRY_ASSIGN(const auto found, batch_of(env, place, base, *entry));
   return found.value_or(base);
 }
 
@@ -108,6 +109,7 @@ Result<Offset> offset_for_time(const LogEnv& env, const PartitionPlace& place,
     if (segment_end <= view.log_start) continue;
     TRY_ASSIGN(const Offset from, older_below(env, place, base, time));
     Cursor cursor(env, place, std::max(from, view.log_start));
+    cursor.start_in(base);
     while (cursor.next_offset() < segment_end) {
       TRY(env.go_on());
       TRY_ASSIGN(const Cursor::Step step, next_whole(cursor));
@@ -180,12 +182,13 @@ std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Off
 
 /// Whether a batch of the block's predecessor really has the timestamp that the time index claims
 /// as the greatest.
-Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset from, Offset to,
-                         bool read_committed, RecordTimes& newest) {
+Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset base, Offset from,
+                         Offset to, bool read_committed, RecordTimes& newest) {
   Decompressor decompressor;
   Buffer scratch;
   TransactionFilter filter(env, place);
   Cursor cursor(env, place, from);
+  cursor.start_in(base);
   while (cursor.next_offset() < to) {
     TRY(env.go_on());
     TRY_ASSIGN(const Cursor::Step step, next_whole(cursor));
@@ -206,10 +209,10 @@ Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset 
 }
 
 /// Whether nothing up to the entry's offset can be wanted any more.
-Result<bool> too_old(const LogEnv& env, const PartitionPlace& place,
+Result<bool> too_old(const LogEnv& env, const PartitionPlace& place, Offset base,
                      const std::optional<TimeEntry>& entry, const RecordTimes& newest) {
   if (!entry || newest.wants(entry->timestamp)) return false;
-  TRY_ASSIGN(const auto found, batch_of(env, place, *entry));
+  TRY_ASSIGN(const auto found, batch_of(env, place, base, *entry));
   return found.has_value();
 }
 
@@ -223,8 +226,9 @@ Result<void> find_newest(const LogEnv& env, const PartitionPlace& place, const P
     const auto blocks = blocks_of(env, place, *base, segment_end);
     for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
       const Offset from = std::max(block->from, view.log_start);
-      if (from < block->to) TRY(offer_block(env, place, from, block->to, read_committed, newest));
-      TRY_ASSIGN(const bool enough, too_old(env, place, block->older_max, newest));
+      if (from < block->to)
+        TRY(offer_block(env, place, *base, from, block->to, read_committed, newest));
+      TRY_ASSIGN(const bool enough, too_old(env, place, *base, block->older_max, newest));
       if (enough) break;
     }
     segment_end = *base;

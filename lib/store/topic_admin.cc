@@ -176,9 +176,10 @@ Result<TopicInfo> Store::create_topic(const std::string& name, std::int32_t part
     return fail(Errc::kUsage,
                 fmt::format("a topic has 1 to {} partitions, not {}", kPartitionsMax, partitions));
   TRY(config.validate());
+  // Before anything is locked: that alone takes a broker's mark of a clean stop away.
+  TRY(refuse_brokers_topics());
   TRY_ASSIGN(const auto operation, env_.locks.begin());
   TRY_ASSIGN(const auto byte, env_.locks.lock_byte("topics"));
-  TRY(refuse_brokers_topics());
   TRY_ASSIGN(Catalogue catalogue, read_catalogue(env_.fs, env_.root));
   std::optional<Error> problem;
   finish_leaving(catalogue, problem);
@@ -221,9 +222,9 @@ Result<void> Store::check_growth(const CatalogueEntry& entry, std::int32_t parti
 Result<TopicInfo> Store::alter_topic(const std::string& name, const TopicChange& change,
                                      bool dry_run) {
   TRY(check_topic_name(name));
+  TRY(refuse_brokers_topics());
   TRY_ASSIGN(const auto operation, env_.locks.begin());
   TRY_ASSIGN(const auto byte, env_.locks.lock_byte("topics"));
-  TRY(refuse_brokers_topics());
   TRY_ASSIGN(Catalogue catalogue, read_catalogue(env_.fs, env_.root));
   const auto place = find_entry(catalogue, name);
   if (!place.found) {
@@ -267,9 +268,9 @@ Result<void> Store::write_catalogue_making_room(const Catalogue& catalogue,
 }
 
 Result<void> Store::delete_topic(const TopicInfo& topic) {
+  TRY(may_delete(topic));
   TRY_ASSIGN(const auto operation, env_.locks.begin());
   TRY_ASSIGN(const auto byte, env_.locks.lock_byte("topics"));
-  TRY(may_delete(topic));
   TRY_ASSIGN(Catalogue catalogue, read_catalogue(env_.fs, env_.root));
   const auto place = find_entry(catalogue, topic.name);
   if (!place.found || catalogue.topics[place.at].id != topic.id)

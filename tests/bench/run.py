@@ -400,7 +400,7 @@ class Bench:
         where = self.many()
         took, _ = self.turns(
             self.runs, lambda: self.seconds([self.spool, "-d", where, "topics", "list"]), None)
-        yield self.row(name + "-list", "ms", took * 1e3, 0, "most", 200.0)
+        yield self.row(name + "-list", "ms", took * 1e3, 0, "most", 50.0)
         argv = [self.spool, "-d", where, "consume", "many", "-p", "777"]
         took, _ = self.turns(self.runs, lambda: self.seconds(argv), None)
         yield self.row(name + "-consume", "ms", took * 1e3, 0, "most", 20.0)
@@ -414,6 +414,26 @@ class Bench:
         yield self.row(name + "-foreign-list", "ms", took * 1e3, 0, "most", 200.0)
         took, _ = self.turns(self.runs, lambda: self.seconds(argv), None)
         yield self.row(name + "-foreign-consume", "ms", took * 1e3, 0, "most", 20.0)
+        shutil.rmtree(where)
+
+    def segments(self, name):
+        """Look-ups in a partition of many segments, a record in each."""
+        count = 100 if self.quick else 1_000
+        where, lines = self.fresh("segments"), self.path("segments.in")
+        with open(lines, "w", encoding="ascii") as f:
+            for n in range(count):
+                f.write(f'{{"value":"{n}","timestamp":{1_700_000_000_000 + n * 1000}}}\n')
+        self.seconds([self.spool, "-d", where, "produce", "t", "-J", "--fsync", "never",
+                      "--batch-bytes", "1", "--config-topic", "segment.ms=1"], stdin=lines)
+        middle = str(1_700_000_000_000 + count // 2 * 1000)
+        for what, argv, limit in (
+                ("describe", ["topics", "describe", "t"], 50.0),
+                ("at", ["topics", "offsets", "t", "--at", middle], 100.0),
+                ("tail", ["consume", "t", "-n", "1"], 100.0),
+                ("consume", ["consume", "t"], 200.0)):
+            took, _ = self.turns(
+                self.runs, lambda a=argv: self.seconds([self.spool, "-d", where, *a]), None)
+            yield self.row(f"{name}-{what}", "ms", took * 1e3, 0, "most", limit)
         shutil.rmtree(where)
 
     def recovery(self, name):
@@ -475,6 +495,7 @@ class Bench:
         ("memory-", memory),
         ("follow", follow),
         ("open", open_many),
+        ("segments", segments),
         ("recovery", recovery),
         ("kcat-", kcat),
     )

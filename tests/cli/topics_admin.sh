@@ -193,12 +193,15 @@ expect_eq "spool: topic 't' was deleted" "$(cat retry.err)" 'what --retry says'
 
 # What a broker's metadata says is the broker's.
 mkdir "$T/kafka" "$T/kafka/__cluster_metadata-0" "$T/kafka/f-0"
+: >"$T/kafka/.kafka_cleanshutdown"
 for action in 'create x' 'alter f -p 2' 'delete f -y'; do
 	# shellcheck disable=SC2086  # words
 	run spool -d "$T/kafka" topics $action
 	expect_status 4
 done
 [ -d "$T/kafka/f-0" ] || fail 'the folder of a broker is gone'
+expect_eq '.kafka_cleanshutdown __cluster_metadata-0 f-0 ' "$(ls -A "$T/kafka" | tr '\n' ' ')" \
+	'what is refused changes nothing'
 
 # describe --cluster says what a directory is.
 run spool topics describe --cluster --format jsonl
