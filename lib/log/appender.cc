@@ -245,8 +245,7 @@ bool Appender::must_roll(const BatchHeader& header) const {
   const bool full = tail_.size + header.size() > std::min(c.segment_bytes, kInt32Max);
   const bool old = segment_first_timestamp_ >= TimestampMs(0) &&
                    header.max_timestamp - segment_first_timestamp_ > c.segment_ms;
-  const bool index_full =
-      (indexes_->offset_entries() + 1) * OffsetEntry::kBytes > c.segment_index_bytes;
+  const bool index_full = indexes_->full(c.segment_index_bytes, header.max_timestamp);
   const bool far = tail_.next_offset + header.last_offset_delta - tail_.base > kInt32Max;
   return full || old || index_full || far;
 }
@@ -263,7 +262,7 @@ Result<void> Appender::roll() {
       return synced;
     }
   }
-  TRY(indexes_->close_segment());
+  TRY(indexes_->close_segment(*tail_.file));
   const Offset base = tail_.next_offset;
   TRY(create_segment(base));
   TRY(env_.fs.sync_dir(place_.dir));
@@ -291,7 +290,7 @@ Result<Appender::Appended> Appender::write(MutableBytes batch, BatchHeader heade
   place_batch(batch, tail_.next_offset, epoch_);
   header = BatchHeader::decode(batch.data());
   auto done = tail_.file->write_at(batch, tail_.size);
-  if (done) done = indexes_->note(tail_.size, header);
+  if (done) done = indexes_->note(*tail_.file, tail_.size, header);
   if (!done) {
     undo_write();
     return fail(done.error());

@@ -28,7 +28,7 @@ Result<bool> walk(const LogEnv& env, const PartitionPlace& place, const WalkRule
     tail.last_batch_position = position;
     tail.epoch = std::max(tail.epoch, batch.header.leader_epoch);
     tail.transactional = tail.transactional || batch.header.transactional();
-    return indexes.note(position, batch.header);
+    return indexes.note(*tail.file, position, batch.header);
   };
   const auto on_rot = [&](const Rot& rot) {
     tail.rot = true;
@@ -209,7 +209,7 @@ Result<Tail> recover_from(const LogEnv& env, const PartitionPlace& place,
     }
     TRY(tail.file->sync());
     if (next == end) break;
-    TRY(indexes->close_segment());
+    TRY(indexes->close_segment(*tail.file));
     segment = next;
   }
   TRY(env.fs.sync_dir(place.dir));
