@@ -172,15 +172,15 @@ Result<void> copy_synced(const LogEnv& env, const std::string& from, const std::
 }  // namespace
 
 Result<Tail> scan_tail(const LogEnv& env, const PartitionPlace& place, Offset base,
-                       SegmentIndexes& indexes, std::shared_ptr<File> file) {
+                       Offset recovery_point, SegmentIndexes& indexes, std::shared_ptr<File> file) {
   Tail tail;
   tail.base = tail.next_offset = base;
   tail.file = std::move(file);
   tail.size = indexes.resume_position();
   TRY_ASSIGN(const bool torn,
-             walk(env, place, {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)},
+             walk(env, place, {.dense = place.dense, .pass_rot = true, .rot_below = recovery_point},
                   indexes, tail));
-  if (torn) TRY(cut(env, place, {}, tail));
+  if (torn && tail.next_offset >= recovery_point) TRY(cut(env, place, {}, tail));
   return tail;
 }
 
