@@ -28,7 +28,8 @@ std::optional<PartitionState> parse(const std::string& body) {
                   "spool state %d\nboot %64s\nfolder %llu %llu\nrecovery-point %lld\nplain "
                   "%d\nsuspect %d %lld\n",
                   &version, boot.data(), &device, &inode, &point, &plain, &suspect, &suspect_from);
-  if (got != 8 || point < 0 || suspect_from < 0) return std::nullopt;
+  // Without a base the mark is on all segments.
+  if (got < 7 || point < 0 || suspect_from < 0) return std::nullopt;
   s.boot_id = boot.data();
   s.device = device;
   s.inode = inode;
