@@ -169,6 +169,24 @@ struct Block {
   std::optional<TimeEntry> older_max;  ///< unset: not known
 };
 
+/// How many entries of an offset index speak of what the log still has: a log that was cut short
+/// leaves the others behind.
+std::int64_t entries_of_log(const LogEnv& env, const PartitionPlace& place, Offset base,
+                            const OffsetIndex& offsets) {
+  const auto log = env.fs.open(segment_path(place.dir, base, kLogSuffix), OpenMode::kRead, 0);
+  if (!log) return 0;
+  const auto st = (*log)->stat();
+  if (!st) return 0;
+  const auto inside =
+      offsets.partition_point([&](const OffsetEntry& e) { return e.position < st->size; });
+  for (std::int64_t count = inside ? *inside : 0; count > 0; --count) {
+    const auto last = offsets.at(count - 1);
+    const auto holds = last ? entry_holds(**log, *last, base) : Result<bool>(false);
+    if (holds && *holds) return count;
+  }
+  return 0;
+}
+
 /// Cuts a segment into blocks at its offset-index entries, oldest first.
 std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Offset base,
                              Offset end) {
@@ -179,7 +197,8 @@ std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Off
       TimeIndex::open_read(env.fs, segment_path(place.dir, base, kTimeIndexSuffix), base);
   if (!offsets || !times || times->count() == 0) return blocks;
   std::int64_t t = 0;
-  for (std::int64_t i = 0; i < offsets->count(); ++i) {
+  const std::int64_t count = entries_of_log(env, place, base, *offsets);
+  for (std::int64_t i = 0; i < count; ++i) {
     const auto entry = offsets->at(i);
     if (!entry || entry->offset < blocks.back().from || entry->offset >= end) break;
     // Bounded by the first time entry that is not before: the end of a time index may be lost, and
