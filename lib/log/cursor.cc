@@ -190,10 +190,12 @@ Result<std::optional<Cursor::Step>> Cursor::at_end() {
 /// The recovery point, up to which all was on disk, where it is known.
 Result<Offset> Cursor::promised_end() {
   if (!place_.ours) return Offset(0);
-  TRY_ASSIGN(const FileStat folder, env_.fs.stat(place_.dir));
+  const auto folder = env_.fs.stat(place_.dir);
+  if (!folder && folder.error().code == Errc::kNotFound) return Offset(0);  // found out elsewhere
+  if (!folder) return fail(folder.error());
   TRY_ASSIGN(const auto state, read_state(env_.fs, place_.dir));
   // Of a copy nothing is known: what came later may not have been copied.
-  return state && state->same_folder(folder) ? state->recovery_point : Offset(0);
+  return state && state->same_folder(*folder) ? state->recovery_point : Offset(0);
 }
 
 /// The log ends here; whether it may.
