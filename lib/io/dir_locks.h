@@ -88,8 +88,7 @@ class DirLocks {
  private:
   [[nodiscard]] Result<void> open_bytes();
   [[nodiscard]] Result<bool> bytes_named();
-  [[nodiscard]] Result<std::shared_ptr<File>> lock_named(std::string_view name,
-                                                         std::int64_t at);
+  [[nodiscard]] Result<std::shared_ptr<File>> lock_named(std::string_view name, std::int64_t at);
   [[nodiscard]] Result<void> wait_for_server();
   [[nodiscard]] Result<void> take_directory();
   [[nodiscard]] Result<void> drop_clean_shutdown();
