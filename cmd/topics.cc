@@ -154,9 +154,10 @@ int describe(Store& store, const std::vector<TopicInfo>& topics, TableFormat for
       const std::int64_t start = view->log_start.value();
       const std::int64_t end = view->log_end.value();
       const auto segments = static_cast<std::int64_t>(view->files.segments.size());
-      one.rows.push_back({number, start, end, segments, view->bytes});
+      const std::int64_t bytes = partition_bytes(store.env(), place, *view);
+      one.rows.push_back({number, start, end, segments, bytes});
       all.rows.push_back({t.name, t.id ? t.id->text() : std::string(), number, std::int64_t{0},
-                          std::string("0"), start, end, segments, view->bytes, config_text(t)});
+                          std::string("0"), start, end, segments, bytes, config_text(t)});
     }
     text += fmt::format("{}TOPIC: {}  ID: {}  PARTITIONS: {}  REPLICATION-FACTOR: 1  CONFIGS: {}\n",
                         text.empty() ? "" : "\n", t.name, t.id ? t.id->text() : "-",
