@@ -129,6 +129,13 @@ Result<bool> Lane::advance(LaneContext& context) {
             place.name(), stream->position().value(), options.follow ? " until it ends" : ""));
       told_open = true;
     }
+    if (*step == RecordStream::Step::kEnd && end != kNoLimit && stream->position() < stop &&
+        !stream->ended_unrecovered())
+      return fail(
+          Errc::kCorrupt,
+          fmt::format("'{}' is damaged: offsets {} to {} were there when reading began, and "
+                      "are gone",
+                      place.dir, stream->position().value(), stop.value() - 1));
     if (!options.follow) finished = true;
     return false;
   }

@@ -64,10 +64,11 @@ std::string loss(Store& store, const std::vector<TopicInfo>& topics) {
   for (const TopicInfo& t : topics) {
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", t.name);
     for (const PartitionId p : t.partitions) {
-      const auto view = view_partition(store.env(), store.place(t, p));
+      const auto place = store.place(t, p);
+      const auto view = view_partition(store.env(), place);
       if (!view) continue;
       records += view->log_end - view->log_start;
-      bytes += view->bytes;
+      bytes += partition_bytes(store.env(), place, *view);
     }
   }
   return fmt::format("delete {} {}, with {} records, {} bytes?",

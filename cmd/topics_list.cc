@@ -53,7 +53,8 @@ void Description::add(TopicInfo topic) {
   const std::string id = topic.id ? topic.id->text() : std::string();
   Table one{{"PARTITION", "START-OFFSET", "END-OFFSET", "SEGMENTS", "BYTES"}, {}};
   for (const PartitionId p : topic.partitions) {
-    const auto view = view_partition(store_.env(), store_.place(topic, p));
+    const auto place = store_.place(topic, p);
+    const auto view = view_partition(store_.env(), place);
     if (!view) {
       status_ = std::max(status_, report_error(view.error()));
       continue;
@@ -61,13 +62,14 @@ void Description::add(TopicInfo topic) {
     const std::int64_t number = p.value();
     const std::int64_t start = view->log_start.value();
     const std::int64_t end = view->log_end.value();
+    const std::int64_t bytes = partition_bytes(store_.env(), place, *view);
     const auto segments = static_cast<std::int64_t>(view->files.segments.size());
     const auto known = topic.replicas.find(p);
     const bool told = known != topic.replicas.end();
-    one.rows.push_back({number, start, end, segments, view->bytes});
+    one.rows.push_back({number, start, end, segments, bytes});
     all_.rows.push_back({topic.name, id, number, std::int64_t{told ? known->second.leader : 0},
                          told ? numbers(known->second.replicas) : "0", start, end, segments,
-                         view->bytes, config_text(topic.config)});
+                         bytes, config_text(topic.config)});
   }
   text_ += fmt::format("{}TOPIC: {}  ID: {}  PARTITIONS: {}  REPLICATION-FACTOR: {}  CONFIGS: {}\n",
                        text_.empty() ? "" : "\n", topic.name, topic.id ? id : "-",

@@ -10,6 +10,7 @@ namespace spool {
 
 namespace {
 
+constexpr const char* kLocksFile = "spool.locks";
 constexpr int kTakeAttempts = 100;
 constexpr std::chrono::milliseconds kServerPoll{2};
 constexpr std::chrono::seconds kServerWaitMax{15};
@@ -24,9 +25,24 @@ std::string DirLocks::append_name(std::string_view topic, std::int32_t partition
   return fmt::format("append {} {}", topic, partition);
 }
 
+/// Whether the path still names the open file: others lock what they find there.
+Result<bool> DirLocks::bytes_named() {
+  const auto there = fs_.stat(join_path(dir_, kLocksFile));
+  if (there) return there->same_file(bytes_stat_);
+  if (there.error().code == Errc::kNotFound) return false;
+  return fail(there.error());
+}
+
+/// Needs mutex_.
 Result<void> DirLocks::open_bytes() {
-  if (bytes_) return {};
-  TRY_ASSIGN(bytes_, fs_.open(join_path(dir_, "spool.locks"), OpenMode::kCreate, file_mode_));
+  if (bytes_) {
+    TRY_ASSIGN(const bool named, bytes_named());
+    if (named) return {};
+  }
+  TRY_ASSIGN(std::shared_ptr<File> file,
+             fs_.open(join_path(dir_, kLocksFile), OpenMode::kCreate, file_mode_));
+  TRY_ASSIGN(bytes_stat_, file->stat());
+  bytes_ = std::move(file);
   return {};
 }
 
@@ -110,33 +126,50 @@ void DirLocks::end() {
 
 Result<DirLocks::ByteLock> DirLocks::lock_byte(std::string_view name) {
   const std::int64_t at = byte_of(name);
-  File* file = nullptr;
   {
     std::unique_lock guard(mutex_);
-    TRY(open_bytes());
     freed_.wait(guard, [&] { return held_.count(at) == 0; });
     held_.insert(at);
-    file = bytes_.get();
   }
-  auto got = file->lock(LockKind::kExclusive, at, 1);
-  while (!got && got.error().code == Errc::kCancelled && !gives_up())
-    got = file->lock(LockKind::kExclusive, at, 1);
-  if (!got) {
-    if (got.error().code == Errc::kCancelled)
-      got = fail(
-          Errc::kCancelled,
-          fmt::format("'{}': another process holds the lock '{}' and does not go on", dir_, name));
+  auto locked = lock_named(name, at);
+  if (!locked) {
     const std::lock_guard guard(mutex_);
     held_.erase(at);
     freed_.notify_all();
-    return fail(got.error());
+    return fail(locked.error());
   }
-  return ByteLock(this, at);
+  return ByteLock(this, std::move(*locked), at);
 }
 
-void DirLocks::release(std::int64_t at) {
+/// Locks a byte that no other thread is after. What was locked must still be what the path names,
+/// or two processes would hold the same byte of two files.
+Result<std::shared_ptr<File>> DirLocks::lock_named(std::string_view name, std::int64_t at) {
+  for (int attempt = 0; attempt < kTakeAttempts; ++attempt) {
+    std::shared_ptr<File> file;
+    {
+      const std::lock_guard guard(mutex_);
+      TRY(open_bytes());
+      file = bytes_;
+    }
+    auto got = file->lock(LockKind::kExclusive, at, 1);
+    while (!got && got.error().code == Errc::kCancelled && !gives_up())
+      got = file->lock(LockKind::kExclusive, at, 1);
+    if (!got && got.error().code == Errc::kCancelled)
+      return fail(
+          Errc::kCancelled,
+          fmt::format("'{}': another process holds the lock '{}' and does not go on", dir_, name));
+    if (!got) return fail(got.error());
+    const std::lock_guard guard(mutex_);
+    TRY_ASSIGN(const bool named, bytes_named());
+    if (named && file == bytes_) return file;
+    (void)file->unlock(at, 1);
+  }
+  return fail(Errc::kConflict, "'" + join_path(dir_, kLocksFile) + "' keeps being replaced");
+}
+
+void DirLocks::release(File& file, std::int64_t at) {
   const std::lock_guard guard(mutex_);
-  (void)bytes_->unlock(at, 1);  // cannot fail on a byte that we hold
+  (void)file.unlock(at, 1);  // cannot fail on a byte that we hold
   held_.erase(at);
   freed_.notify_all();
 }

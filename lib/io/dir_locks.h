@@ -56,24 +56,30 @@ class DirLocks {
   class ByteLock {
    public:
     ByteLock() = default;
-    ByteLock(ByteLock&& o) noexcept : owner_(std::exchange(o.owner_, nullptr)), at_(o.at_) {}
+    ByteLock(ByteLock&& o) noexcept
+        : owner_(std::exchange(o.owner_, nullptr)), file_(std::move(o.file_)), at_(o.at_) {}
     ByteLock& operator=(ByteLock&& o) noexcept {
       std::swap(owner_, o.owner_);
+      std::swap(file_, o.file_);
       std::swap(at_, o.at_);
       return *this;
     }
     ~ByteLock() {
-      if (owner_ != nullptr) owner_->release(at_);
+      if (owner_ != nullptr) owner_->release(*file_, at_);
     }
 
    private:
     friend class DirLocks;
-    ByteLock(DirLocks* owner, std::int64_t at) : owner_(owner), at_(at) {}
+    ByteLock(DirLocks* owner, std::shared_ptr<File> file, std::int64_t at)
+        : owner_(owner), file_(std::move(file)), at_(at) {}
     DirLocks* owner_ = nullptr;
+    std::shared_ptr<File> file_;  ///< the one that is locked; the path may name another one by now
     std::int64_t at_ = 0;
   };
 
-  /// Waits for the byte of `name`, against other processes and other threads of this one.
+  /// Waits for the byte of `name`, against other processes and other threads of this one. The file
+  /// that is locked is the one that the path names: should somebody have removed it, it is made
+  /// anew.
   [[nodiscard]] Result<ByteLock> lock_byte(std::string_view name);
 
   [[nodiscard]] static std::int64_t byte_of(std::string_view name);
@@ -81,13 +87,15 @@ class DirLocks {
 
  private:
   [[nodiscard]] Result<void> open_bytes();
+  [[nodiscard]] Result<bool> bytes_named();
+  [[nodiscard]] Result<std::shared_ptr<File>> lock_named(std::string_view name, std::int64_t at);
   [[nodiscard]] Result<void> wait_for_server();
   [[nodiscard]] Result<void> take_directory();
   [[nodiscard]] Result<void> drop_clean_shutdown();
   [[nodiscard]] tl::unexpected<Error> owned_by(const LockHolder& holder) const;
   [[nodiscard]] bool gives_up() const { return give_up_ && give_up_(); }
   void end();
-  void release(std::int64_t at);
+  void release(File& file, std::int64_t at);
 
   Fs& fs_;
   const std::string dir_;
@@ -96,7 +104,8 @@ class DirLocks {
   std::mutex mutex_;  ///< guards all below
   std::condition_variable freed_;
   std::unique_ptr<File> directory_lock_;
-  std::unique_ptr<File> bytes_;
+  std::shared_ptr<File> bytes_;
+  FileStat bytes_stat_;
   std::set<std::int64_t> held_;  ///< bytes held by threads of this process
   int operations_ = 0;           ///< the shared lock is dropped with the last one
 };

@@ -1,5 +1,7 @@
 #include "log/appender.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -56,7 +58,6 @@ Result<Appender::Appended> Appender::append(MutableBytes batch) {
     auto rolled = roll();
     if (!rolled) {
       open_ = false;
-      if (sync_failed_) on_sync_failure(rolled.error(), true);
       return fail(rolled.error());
     }
   }
@@ -74,8 +75,23 @@ Result<void> Appender::refresh() {
   return {};
 }
 
+/// Whether nobody has replaced the state, or in a way that changes nothing here.
+Result<bool> Appender::state_unchanged() {
+  const auto there = env_.fs.stat(state_path(place_.dir));
+  if (!there) {
+    if (there.error().code == Errc::kNotFound) return false;
+    return fail(there.error());
+  }
+  // A mark makes the file longer, so that an inode that is used again cannot hide it.
+  if (there->same_file(state_file_) && there->size == state_file_.size) return true;
+  TRY(load_state());
+  return state_ && !state_->suspect;
+}
+
 /// Whether the last segment is just as this appender left it.
 Result<bool> Appender::unchanged() {
+  TRY_ASSIGN(const bool same_state, state_unchanged());
+  if (!same_state) return false;
   const auto there = env_.fs.stat(segment_path(place_.dir, tail_.base, kLogSuffix));
   if (!there) {
     if (there.error().code == Errc::kNotFound) return false;
@@ -130,12 +146,13 @@ Result<void> Appender::create_folder(bool folder_exists) {
     TRY(create_segment(Offset(0)));
     TRY_ASSIGN(const FileStat folder, env_.fs.stat(place_.dir));
     state_ = PartitionState{env_.boot_id, folder.device, folder.inode, Offset(0), true, false};
-    TRY(write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kSynced));
+    TRY(store_state(Durability::kSynced));
   }
-  TRY(replace_file(env_.fs, join_path(place_.dir, kMetadataFile), metadata_text(*place_.topic_id),
-                   env_.file_mode, Durability::kSynced));
   TRY(env_.fs.sync_dir(place_.dir));
-  return env_.fs.sync_dir(env_.root);
+  TRY(env_.fs.sync_dir(env_.root));
+  // Last: whoever finds it relies on all of the folder, its own name included, being on disk.
+  return replace_file(env_.fs, join_path(place_.dir, kMetadataFile),
+                      metadata_text(*place_.topic_id), env_.file_mode, Durability::kNamed);
 }
 
 /// Empty files of a segment; the caller syncs the folder.
@@ -150,12 +167,11 @@ Result<void> Appender::create_segment(Offset base) {
 Result<void> Appender::open_log() {
   TRY_ASSIGN(PartitionFiles files, list_partition(env_.fs, place_.dir));
   TRY_ASSIGN(const FileStat folder, env_.fs.stat(place_.dir));
-  TRY_ASSIGN(state_, read_state(env_.fs, place_.dir));
+  TRY(load_state());
   if (files.unfinished_swap || (!state_ && !place_.ours)) {
     TRY(finish_swaps(env_, place_));
     TRY_ASSIGN(files, list_partition(env_.fs, place_.dir));
   }
-  const bool same_life = state_ && state_->same_life(env_.boot_id, folder);
   if (files.segments.empty()) {
     TRY_ASSIGN(const auto start,
                checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint), place_.topic,
@@ -164,28 +180,35 @@ Result<void> Appender::open_log() {
     TRY(create_segment(files.segments.front()));
     TRY(env_.fs.sync_dir(place_.dir));
   }
-  const Offset last = files.segments.back();
-  if (same_life && state_->suspect) {
-    TRY(rewrite_suspect(env_, place_, last));
-    state_->suspect = false;
-    TRY(write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNamed));
+  if (!state_ || !state_->same_life(env_.boot_id, folder)) return open_recovering(files, folder);
+  if (state_->suspect) TRY(rewrite_suspects(files));
+  return open_same_life(files.segments.back());
+}
+
+Result<void> Appender::open_same_life(Offset last) {
+  TRY_ASSIGN(std::shared_ptr<File> file, env_.fs.open(segment_path(place_.dir, last, kLogSuffix),
+                                                      OpenMode::kReadWrite, env_.file_mode));
+  TRY_ASSIGN(const FileStat st, file->stat());
+  TRY_ASSIGN(SegmentIndexes indexes,
+             SegmentIndexes::open(env_.fs, place_.dir, last, *file, st.size,
+                                  place_.config.index_interval_bytes, env_.file_mode));
+  indexes_ = std::move(indexes);
+  const Offset point = state_->recovery_point;
+  TRY_ASSIGN(Tail tail, scan_tail(env_, place_, last, point, *indexes_, std::move(file)));
+  TRY(adopt_tail(std::move(tail), false));
+  if (tail_.cut) TRY(raise_epoch());
+  if (tail_.transactional && state_->plain) {
+    state_->plain = false;
+    TRY(store_state(Durability::kNone));
   }
-  if (same_life) {
-    TRY_ASSIGN(std::shared_ptr<File> file, env_.fs.open(segment_path(place_.dir, last, kLogSuffix),
-                                                        OpenMode::kReadWrite, env_.file_mode));
-    TRY_ASSIGN(const FileStat st, file->stat());
-    TRY_ASSIGN(SegmentIndexes indexes,
-               SegmentIndexes::open(env_.fs, place_.dir, last, *file, st.size,
-                                    place_.config.index_interval_bytes, env_.file_mode));
-    indexes_ = std::move(indexes);
-    TRY_ASSIGN(Tail tail, scan_tail(env_, place_, last, *indexes_, std::move(file)));
-    TRY(adopt_tail(std::move(tail), false));
-    if (tail_.cut) TRY(raise_epoch());
-    // A roll that was cut short by a kill may not have synced the names.
-    if (state_->recovery_point < last) TRY(env_.fs.sync_dir(place_.dir));
-    return {};
-  }
-  Offset point = state_ ? state_->recovery_point : Offset(0);
+  // A roll that was cut short by a kill may not have synced the names.
+  if (point < last) TRY(env_.fs.sync_dir(place_.dir));
+  if (tail_.next_offset < point && place_.ours) return pass_lost_end(point, false);
+  return {};
+}
+
+Result<void> Appender::open_recovering(const PartitionFiles& files, const FileStat& folder) {
+  Offset point = state_ ? state_->trusted_point() : Offset(0);
   if (!state_) {
     TRY_ASSIGN(const auto known,
                checkpoint_offset(env_.fs, join_path(env_.root, "recovery-point-offset-checkpoint"),
@@ -196,14 +219,17 @@ Result<void> Appender::open_log() {
   const bool take_over = !state_ && tail.next_offset > Offset(0);
   // A lost state: what was read from the very start says it too.
   const bool all_read = place_.ours && point <= files.segments.front();
-  const bool plain = (state_ && state_->plain) || (all_read && !tail.transactional);
-  state_ =
-      PartitionState{env_.boot_id, folder.device, folder.inode, tail.next_offset, plain, false};
+  const bool plain = !tail.transactional && ((state_ && state_->plain) || all_read);
+  const bool copied = state_ && !state_->same_folder(folder);
+  const Offset promised = state_ && place_.ours ? state_->recovery_point : Offset(0);
+  const Offset end = std::max(tail.next_offset, promised);
+  state_ = PartitionState{env_.boot_id, folder.device, folder.inode, end, plain, false};
   TRY(adopt_tail(std::move(tail), take_over));
   // At once, and before the state says that all is well: the next appender may be another one.
   if (tail_.cut || take_over) TRY(raise_epoch());
   TRY(indexes_->sync());
-  return write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNamed);
+  if (tail_.next_offset < promised) TRY(pass_lost_end(promised, copied));
+  return store_state(Durability::kNamed);
 }
 
 /// Takes the found end as the one to append at.
@@ -215,8 +241,9 @@ Result<void> Appender::adopt_tail(Tail tail, bool take_over) {
   segment_first_timestamp_ = got == raw.size() && tail_.size > 0
                                  ? BatchHeader::decode(raw.data()).max_timestamp
                                  : kNoTimestamp;
+  // What was synced before says nothing of what others have made of the segment.
+  synced_end_ = state_->recovery_point >= tail_.next_offset ? tail_.size : 0;
   if (!same_segment) {
-    synced_end_ = state_->recovery_point >= tail_.next_offset ? tail_.size : 0;
     began_at_ = tail_.next_offset;
     synced_ = false;  // whatever was synced was another segment
   }
@@ -247,8 +274,7 @@ bool Appender::must_roll(const BatchHeader& header) const {
   const bool full = tail_.size + header.size() > std::min(c.segment_bytes, kInt32Max);
   const bool old = segment_first_timestamp_ >= TimestampMs(0) &&
                    header.max_timestamp - segment_first_timestamp_ > c.segment_ms;
-  const bool index_full =
-      (indexes_->offset_entries() + 1) * OffsetEntry::kBytes > c.segment_index_bytes;
+  const bool index_full = indexes_->full(c.segment_index_bytes, header.max_timestamp);
   const bool far = tail_.next_offset + header.last_offset_delta - tail_.base > kInt32Max;
   return full || old || index_full || far;
 }
@@ -256,17 +282,23 @@ bool Appender::must_roll(const BatchHeader& header) const {
 /// Closes the segment and begins the next one; durable, whatever is promised of records: a segment
 /// that is not the last one is never looked at again after a crash.
 Result<void> Appender::roll() {
+  Result<void> synced;
   {
     const std::lock_guard one_sync(sync_mutex_);
     if (sync_failed_) return fail(Errc::kIo, "'" + place_.dir + "': an earlier sync failed");
-    auto synced = tail_.file->sync();
-    if (!synced) {
-      sync_failed_ = true;
-      return synced;
-    }
+    synced = tail_.file->sync();
+    if (!synced) sync_failed_ = true;
   }
-  TRY(indexes_->close_segment());
-  const Offset base = tail_.next_offset;
+  if (!synced) {
+    on_sync_failure(synced.error(), {tail_.file, tail_.base, false, true});
+    return synced;
+  }
+  TRY(indexes_->close_segment(*tail_.file));
+  return begin_segment(tail_.next_offset);
+}
+
+/// Makes the segment that is appended to from now on; its name is on disk on return.
+Result<void> Appender::begin_segment(Offset base) {
   TRY(create_segment(base));
   TRY(env_.fs.sync_dir(place_.dir));
   TRY(renew_state(base, Durability::kSynced));
@@ -290,14 +322,19 @@ Result<void> Appender::roll() {
 
 Result<Appender::Appended> Appender::write(MutableBytes batch, BatchHeader header) {
   TRY(raise_epoch());
+  if (header.transactional() && state_ && state_->plain) {
+    // Before anybody can read the batch.
+    state_->plain = false;
+    TRY(store_state(Durability::kNone));
+  }
   place_batch(batch, tail_.next_offset, epoch_);
   header = BatchHeader::decode(batch.data());
-  auto done = tail_.file->write_at(batch, tail_.size);
-  if (done) done = indexes_->note(tail_.size, header);
-  if (!done) {
+  if (auto done = tail_.file->write_at(batch, tail_.size); !done) {
     undo_write();
     return fail(done.error());
   }
+  // It may have been read already, so that it stays; the next append brings the indexes up to date.
+  if (!indexes_->note(*tail_.file, tail_.size, header)) open_ = false;
   if (segment_first_timestamp_ == kNoTimestamp) segment_first_timestamp_ = header.max_timestamp;
   const Appended result{header.base_offset, header.last_offset()};
   tail_.last_batch = header;
@@ -308,26 +345,17 @@ Result<Appender::Appended> Appender::write(MutableBytes batch, BatchHeader heade
   return result;
 }
 
-/// Cuts a half-written batch away. If that fails too it is a torn tail, which the next appender
-/// cuts; this one has lost its footing.
-void Appender::undo_write() {
-  auto undone = tail_.file->truncate(tail_.size);
-  if (undone)
-    (void)indexes_->drop_from(tail_.size);  // a stale entry is dropped by the next opener too
-  open_ = false;
-  if (!undone) failed_ = undone.error();
-}
-
 Result<void> Appender::sync() {
   std::shared_ptr<File> file;
+  Offset base;
   std::int64_t upto = 0;
   Result<void> done;
-  Error error;
   {
-    std::unique_lock guard(mutex_);
+    const std::lock_guard guard(mutex_);
     if (failed_) return fail(*failed_);
     if (!tail_.file) return {};
     file = tail_.file;
+    base = tail_.base;
     upto = tail_.size;
   }
   {
@@ -338,7 +366,7 @@ Result<void> Appender::sync() {
   }
   const std::lock_guard guard(mutex_);
   if (!done) {
-    on_sync_failure(done.error(), false);
+    on_sync_failure(done.error(), {file, base, true, false});
     return done;
   }
   if (file == tail_.file) {
@@ -348,36 +376,19 @@ Result<void> Appender::sync() {
   return {};
 }
 
-/// Needs mutex_; takes the append byte where the caller has not.
-void Appender::on_sync_failure(const Error& error, bool byte_held) {
-  if (failed_) return;
-  failed_ = error;
-  if (auto handled = cut_or_suspect(byte_held); !handled)
-    env_.notice(fmt::format("{}: after a failed sync the end of the log could not be cut: {}",
-                            place_.name(), handled.error().message()));
+/// Takes the state from its file; needs the append byte, as all that follow.
+Result<void> Appender::load_state() {
+  TRY_ASSIGN(state_, read_state(env_.fs, place_.dir));
+  state_file_ = {};
+  if (!state_) return {};
+  TRY_ASSIGN(state_file_, env_.fs.stat(state_path(place_.dir)));
+  return {};
 }
 
-/// After a failed sync the page cache holds bytes that the disk lost. What is all ours is cut away;
-/// where others have written among it or behind it, the next appender is told to rewrite the
-/// segment. Not synced: after a power cut everything is checked anyway.
-Result<void> Appender::cut_or_suspect(bool byte_held) {
-  DirLocks::Operation operation;
-  DirLocks::ByteLock byte;
-  if (!byte_held) {
-    TRY_ASSIGN(operation, env_.locks.begin());
-    TRY_ASSIGN(byte,
-               env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
-  }
-  // Not a segment that somebody has rolled or replaced: that would leave a gap.
-  TRY_ASSIGN(const bool last, unchanged());
-  if (last && ours_from_ <= synced_end_ && synced_end_ <= tail_.size) {
-    if (auto cut = tail_.file->truncate(synced_end_)) return cut;
-  }
-  TRY_ASSIGN(const auto state, read_state(env_.fs, place_.dir));
-  if (!state) return {};  // no state: everything is checked by the next opener
-  state_ = state;
-  state_->suspect = true;
-  return write_state(env_.fs, place_.dir, *state_, env_.file_mode, Durability::kNone);
+Result<void> Appender::store_state(Durability durability) {
+  TRY(write_state(env_.fs, place_.dir, *state_, env_.file_mode, durability));
+  TRY_ASSIGN(state_file_, env_.fs.stat(state_path(place_.dir)));
+  return {};
 }
 
 /// Raises the recovery point to `recovery_point`, never lowers it. Needs the append byte.
@@ -386,7 +397,7 @@ Result<void> Appender::renew_state(Offset recovery_point, Durability durability)
   if (!state || state->recovery_point >= recovery_point) return {};
   state_ = state;
   state_->recovery_point = recovery_point;
-  return write_state(env_.fs, place_.dir, *state_, env_.file_mode, durability);
+  return store_state(durability);
 }
 
 Result<void> Appender::close() {

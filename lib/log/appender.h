@@ -5,9 +5,9 @@
 /// somebody roll, are size and last batch as remembered (else: look at what is new); then one
 /// write. The byte is given back before any sync, so that writers share syncs.
 ///
-/// States: fresh (nothing opened) -> open -> failed. Any write error cuts the file back to the last
-/// whole batch and goes to fresh; a failed sync, or a cut that fails, goes to failed, which is for
-/// ever.
+/// States: fresh (nothing opened) -> open -> failed. A failed write of a batch cuts the file back
+/// to the last whole batch and goes to fresh; a failed sync, or a cut that fails, goes to failed,
+/// which is for ever.
 
 #include <atomic>
 #include <cstdint>
@@ -52,7 +52,9 @@ class Appender {
 
   /// On return all that was appended before the call is on disk. After a failure (for ever) nothing
   /// is known of what no earlier sync covered: it was cut away again where it was all ours, else
-  /// the partition is marked so that the next appender rewrites it.
+  /// the segment was copied to a new file, which others notice, or the partition is marked so that
+  /// the next append of anybody copies it. A sync that fails where append() ends a segment cuts
+  /// nothing, for a caller that never syncs has reported what it appended.
   [[nodiscard]] Result<void> sync();
 
   /// Renews the recovery point, when something was synced, to where this appender began. Leaving it
@@ -68,16 +70,33 @@ class Appender {
   [[nodiscard]] Result<void> open_log();
   [[nodiscard]] Result<void> create_folder(bool folder_exists);
   [[nodiscard]] Result<void> create_segment(Offset base);
+  [[nodiscard]] Result<void> begin_segment(Offset base);
   [[nodiscard]] Result<void> check_id();
   [[nodiscard]] Result<void> raise_epoch();
   [[nodiscard]] Result<bool> unchanged();
+  [[nodiscard]] Result<bool> state_unchanged();
+  [[nodiscard]] Result<void> rewrite_suspects(const PartitionFiles& files);
+  [[nodiscard]] Result<void> open_same_life(Offset last);
+  [[nodiscard]] Result<void> open_recovering(const PartitionFiles& files, const FileStat& folder);
+  [[nodiscard]] Result<void> pass_lost_end(Offset point, bool copied);
   [[nodiscard]] Result<void> adopt_tail(Tail tail, bool take_over);
   [[nodiscard]] bool must_roll(const BatchHeader& header) const;
   [[nodiscard]] Result<void> roll();
   [[nodiscard]] Result<Appended> write(MutableBytes batch, BatchHeader header);
   void undo_write();
-  void on_sync_failure(const Error& error, bool byte_held);
-  [[nodiscard]] Result<void> cut_or_suspect(bool byte_held);
+  /// The file of a sync that failed, and whether what it did not cover may be cut.
+  struct FailedSync {
+    std::shared_ptr<File> file;
+    Offset base;
+    bool may_cut = false;
+    bool byte_held = false;
+  };
+  void on_sync_failure(const Error& error, const FailedSync& what);
+  [[nodiscard]] Result<void> cut_or_rewrite(const FailedSync& what);
+  [[nodiscard]] Result<bool> cut_unsynced();
+  [[nodiscard]] Result<void> mark_suspect(Offset base);
+  [[nodiscard]] Result<void> load_state();
+  [[nodiscard]] Result<void> store_state(Durability durability);
   [[nodiscard]] Result<void> renew_state(Offset recovery_point, Durability durability);
 
   LogEnv env_;
@@ -89,6 +108,7 @@ class Appender {
   Tail tail_;
   std::optional<SegmentIndexes> indexes_;
   std::optional<PartitionState> state_;
+  FileStat state_file_;  ///< of the file that state_ was read from or written to
   TimestampMs segment_first_timestamp_ = kNoTimestamp;
   Epoch epoch_;
   bool epoch_is_new_ = false;  ///< not in the epoch file yet

@@ -29,7 +29,7 @@ Result<void> Cursor::open_at(Offset base, std::int64_t position) {
   TRY_ASSIGN(std::shared_ptr<File> file, open_segment_log(env_.fs, place_.dir, base));
   TRY_ASSIGN(file_, file->stat());
   if (position < 0) position = position_for(env_.fs, place_.dir, base, *file, next_);
-  base_ = base;
+  base_ = passed_ = base;
   listed_behind_ = false;
   // At the base of a segment the offset that is due is known; at an index entry the batch says it.
   due_known_ = position == 0 && next_ == base;
@@ -69,7 +69,14 @@ Result<bool> Cursor::open_segment() {
       return fail(Errc::kDeleted, fmt::format("topic '{}' was deleted", place_.topic));
     }
     if (!files) return fail(files.error());
-    if (files->segments.empty()) return false;
+    if (files->segments.empty()) {
+      TRY_ASSIGN(const Offset promised, promised_end());
+      if (promised <= next_) return false;
+      damage_ = Damage{base_, 0, promised};
+      return fail(Errc::kCorrupt,
+                  fmt::format("'{}' is damaged: it holds no segment; offsets {} to {} are missing",
+                              place_.dir, next_.value(), promised.value() - 1));
+    }
     auto segment = std::upper_bound(files->segments.begin(), files->segments.end(), next_);
     if (segment != files->segments.begin()) {
       --segment;
@@ -127,10 +134,18 @@ Result<std::optional<Offset>> Cursor::segment_behind(BatchReader::Item item) {
   return std::optional(*behind);
 }
 
+/// Whether a batch may stand at the reader.
+bool Cursor::fits(const BatchHeader& header) const {
+  if (due_known_) return offset_fits(header, next_, place_.dense);
+  // On the way to the start offset, which must not be jumped over.
+  return !place_.dense || header.base_offset <= next_;
+}
+
 /// Whether the batch just read counts; moves on when it does.
 bool Cursor::accept() {
   const BatchHeader& h = reader_->view().header;
-  if (due_known_ && !offset_fits(h, next_, place_.dense)) return false;
+  if (!fits(h)) return false;
+  passed_ = h.next_offset();
   if (h.next_offset() >= next_) {
     next_ = h.next_offset();
     due_known_ = true;
@@ -165,8 +180,7 @@ Result<Cursor::Step> Cursor::next() {
 Result<bool> Cursor::reread(bool& whole) {
   const std::int64_t position = reader_->position();
   TRY_ASSIGN(const BatchReader::Item item, reader_->next());
-  whole = item == BatchReader::Item::kBatch &&
-          (!due_known_ || offset_fits(reader_->view().header, next_, place_.dense));
+  whole = item == BatchReader::Item::kBatch && fits(reader_->view().header);
   reader_->seek(position);
   return item != BatchReader::Item::kEnd;
 }
@@ -178,8 +192,7 @@ Result<std::optional<Cursor::Step>> Cursor::at_stop(BatchReader::Item item) {
   if (behind) return at_segment_end(*behind);
   if (item == BatchReader::Item::kEnd) return at_end();
   const std::int64_t position = reader_->position();
-  TRY_ASSIGN(const auto found,
-             find_whole_batch(reader_->file(), position + 1, next_, place_.dense));
+  TRY_ASSIGN(const auto found, whole_behind(position));
   if (!found) return at_end();
   bool whole = false;
   TRY(reread(whole));
@@ -187,12 +200,46 @@ Result<std::optional<Cursor::Step>> Cursor::at_stop(BatchReader::Item item) {
   return damaged(position, {base_, found->position, found->header.base_offset});
 }
 
+/// What is whole behind the reader's position, where nothing reads.
+Result<std::optional<FoundBatch>> Cursor::whole_behind(std::int64_t position) {
+  const Offset due = due_known_ ? next_ : passed_;
+  TRY_ASSIGN(auto found, find_behind(reader_->file(), position, due, place_.dense, false));
+  if (found) return found;
+  TRY_ASSIGN(const Offset on_disk, promised_end());
+  if (on_disk <= next_) return found;
+  return find_behind(reader_->file(), position, due, place_.dense, true);
+}
+
 /// Nothing whole is behind the reader: the end, unless the file was replaced or deleted.
 Result<std::optional<Cursor::Step>> Cursor::at_end() {
   TRY_ASSIGN(const bool named, still_named());
-  if (named) return std::optional(Step::kEnd);
+  if (named) return at_log_end();
   reader_.reset();  // look again
   return std::optional<Step>();
+}
+
+/// The recovery point, up to which all was on disk, where it is known.
+Result<Offset> Cursor::promised_end() {
+  if (!place_.ours) return Offset(0);
+  const auto folder = env_.fs.stat(place_.dir);
+  if (!folder && folder.error().code == Errc::kNotFound) return Offset(0);  // found out elsewhere
+  if (!folder) return fail(folder.error());
+  TRY_ASSIGN(const auto state, read_state(env_.fs, place_.dir));
+  // Of a copy nothing is known: what came later may not have been copied.
+  return state && state->same_folder(*folder) ? state->recovery_point : Offset(0);
+}
+
+/// The log ends here; whether it may.
+Result<std::optional<Cursor::Step>> Cursor::at_log_end() {
+  if (promised_at_ != next_) {
+    promised_at_ = next_;
+    TRY_ASSIGN(promised_, promised_end());
+    // What was appended since the last look would be there by now: look again before judging.
+    return promised_ > next_ ? std::optional<Step>() : std::optional(Step::kEnd);
+  }
+  if (promised_ <= next_) return std::optional(Step::kEnd);
+  const std::int64_t position = reader_->position();
+  return damaged(position, {base_, position, promised_});
 }
 
 /// The segment at hand ends here, for `behind` begins the next one.
@@ -203,8 +250,7 @@ Result<std::optional<Cursor::Step>> Cursor::at_segment_end(Offset behind) {
   if (whole) return std::optional<Step>();
   const std::int64_t position = reader_->position();
   if (bytes) {
-    TRY_ASSIGN(const auto found,
-               find_whole_batch(reader_->file(), position + 1, next_, place_.dense));
+    TRY_ASSIGN(const auto found, whole_behind(position));
     if (found) return damaged(position, {base_, found->position, found->header.base_offset});
     return damaged(position, {behind, 0, behind});
   }
@@ -213,7 +259,8 @@ Result<std::optional<Cursor::Step>> Cursor::at_segment_end(Offset behind) {
     reader_.reset();
     return std::optional<Step>();
   }
-  if (place_.dense && due_known_ && behind != next_ && behind > base_)
+  // A start offset that is in neither of the two segments is missing as well.
+  if (place_.dense && behind != next_ && (due_known_ || behind > next_))
     return damaged(position, {behind, 0, behind});
   if (next_ < behind) next_ = behind;
   auto opened = open_at(behind, next_ == behind ? 0 : -1);
@@ -232,7 +279,7 @@ Result<bool> Cursor::unrecovered() {
   TRY_ASSIGN(const auto state, read_state(env_.fs, place_.dir));
   if (!state) return true;
   TRY_ASSIGN(const std::string boot, env_.fs.boot_id());
-  return !state->same_life(boot, folder) && next_ >= state->recovery_point;
+  return !state->same_life(boot, folder) && next_ >= state->trusted_point();
 }
 
 Result<std::optional<Cursor::Step>> Cursor::damaged(std::int64_t position, Damage resume) {
@@ -253,18 +300,46 @@ Result<std::optional<Cursor::Step>> Cursor::damaged(std::int64_t position, Damag
     return std::optional(Step::kEnd);
   }
   damage_ = resume;
+  const std::string path = segment_path(place_.dir, base_, kLogSuffix);
+  if (resume.resume_offset == next_)
+    return fail(Errc::kCorrupt,
+                fmt::format("'{}' is damaged at byte {}: bytes before offset {} do not read", path,
+                            position, next_.value()));
+  if (resume.resume_offset < next_)
+    return fail(
+        Errc::kCorrupt,
+        fmt::format("'{}' is damaged: it begins at offset {}, and the segment before it ends "
+                    "at byte {} with offset {}: offsets {} to {} are there twice",
+                    segment_path(place_.dir, resume.resume_base, kLogSuffix),
+                    resume.resume_offset.value(), position, next_.value() - 1,
+                    resume.resume_offset.value(), next_.value() - 1));
   return fail(Errc::kCorrupt,
-              fmt::format("'{}' is damaged at byte {}: offsets {} to {} do not read",
-                          segment_path(place_.dir, base_, kLogSuffix), position, next_.value(),
-                          resume.resume_offset.value() - 1));
+              fmt::format("'{}' is damaged at byte {}: offsets {} to {} do not read", path,
+                          position, next_.value(), resume.resume_offset.value() - 1));
 }
 
 void Cursor::skip_damage() {
   if (!damage_) return;
-  next_ = damage_->resume_offset;
+  // Never back, or records would be given twice.
+  const bool at_next = damage_->resume_offset >= next_;
+  next_ = std::max(next_, damage_->resume_offset);
   reader_.reset();
-  if (open_at(damage_->resume_base, damage_->resume_position)) due_known_ = true;
+  if (open_at(damage_->resume_base, damage_->resume_position)) due_known_ = at_next;
   damage_.reset();
+}
+
+std::string Cursor::batch_path() const {
+  return segment_path(place_.dir, base_, kLogSuffix);
+}
+
+tl::unexpected<Error> content_error(const Cursor& cursor, const Error& why) {
+  const BatchHeader& h = cursor.batch().header;
+  return fail(
+      Errc::kCorrupt,
+      fmt::format("'{}' is damaged at byte {}: the batch of offsets {} to {} cannot be taken "
+                  "apart: {}",
+                  cursor.batch_path(), cursor.batch_position(), h.base_offset.value(),
+                  h.last_offset().value(), why.message()));
 }
 
 Result<Cursor::Step> next_whole(Cursor& cursor) {

@@ -8,6 +8,9 @@
 /// where a power cut or a copy
 ///   was not recovered from yet, the first bad batch behind the recovery point ends the log, as it
 ///   will for the next appender.
+/// - Where offsets are dense, a segment that is missing or ends early is damage, and so is a log
+/// that
+///   ends before its recovery point.
 /// - Offsets that were trimmed away under the reader are counted and skipped.
 
 #include <cstdint>
@@ -47,6 +50,12 @@ class Cursor {
   void start_in(Offset base) { known_base_ = base; }
   /// Gives the memory of batch() back, but for its header.
   void release() { reader_->release(); }
+  /// Where batch() stands, for messages.
+  [[nodiscard]] std::string batch_path() const;
+  [[nodiscard]] std::int64_t batch_position() const { return reader_->batch_position(); }
+  /// The log ended before what was written to it, where a power cut or a copy was not recovered
+  /// from yet.
+  [[nodiscard]] bool ended_unrecovered() const { return told_unrecovered_; }
   /// The offset that is due next.
   [[nodiscard]] Offset next_offset() const { return next_; }
   /// After Errc::kCorrupt: goes on at the first whole batch behind the damage.
@@ -73,6 +82,10 @@ class Cursor {
   [[nodiscard]] Result<std::optional<Step>> at_stop(BatchReader::Item item);
   [[nodiscard]] Result<std::optional<Step>> at_end();
   [[nodiscard]] Result<std::optional<Step>> at_segment_end(Offset behind);
+  [[nodiscard]] Result<std::optional<Step>> at_log_end();
+  [[nodiscard]] Result<std::optional<FoundBatch>> whole_behind(std::int64_t position);
+  [[nodiscard]] Result<Offset> promised_end();
+  [[nodiscard]] bool fits(const BatchHeader& header) const;
   [[nodiscard]] bool accept();
 
   const LogEnv& env_;
@@ -84,14 +97,20 @@ class Cursor {
   std::int64_t gone_ = 0;
   bool opened_once_ = false;
   bool due_known_ =
-      false;     ///< whether next_ is where the reader stands, or it still has to get there
-  Offset base_;  ///< of the open segment
+      false;       ///< whether next_ is where the reader stands, or it still has to get there
+  Offset base_;    ///< of the open segment
+  Offset passed_;  ///< a lower bound of the offsets that stand at the reader
+  Offset promised_at_{-1};      ///< the end at which the recovery point was looked at
+  Offset promised_;             ///< the recovery point as it was then
   bool listed_behind_ = false;  ///< segments behind base_ were looked for by listing
   FileStat file_;               ///< its identity
   std::optional<BatchReader> reader_;
   std::optional<Damage> damage_;
   bool told_unrecovered_ = false;
 };
+
+/// Errc::kCorrupt for a batch that is whole by its CRC and cannot be taken apart.
+[[nodiscard]] tl::unexpected<Error> content_error(const Cursor& cursor, const Error& why);
 
 /// As next(), passing over damage: for look-ups, where what does not read decides nothing.
 [[nodiscard]] Result<Cursor::Step> next_whole(Cursor& cursor);

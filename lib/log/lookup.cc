@@ -5,6 +5,7 @@
 #include "log/checkpoint.h"
 #include "log/index_file.h"
 #include "log/segment_indexes.h"
+#include "log/state_file.h"
 #include "log/transactions.h"
 
 namespace spool {
@@ -15,18 +16,28 @@ constexpr std::size_t kChunk = std::size_t{1} << 18;
 
 }  // namespace
 
-Result<WalkEnd> end_of_segment(const LogEnv& env, const PartitionPlace& place, Offset base) {
+Result<WalkEnd> end_of_segment(const LogEnv& env, const PartitionPlace& place, Offset base,
+                               Offset promised) {
   TRY_ASSIGN(std::shared_ptr<File> file, open_segment_log(env.fs, place.dir, base));
   const std::int64_t from = position_for(env.fs, place.dir, base, *file,
                                          Offset(std::numeric_limits<std::int64_t>::max()));
   BatchReader reader(std::move(file), from, kChunk);
   const auto expected = from == 0 ? std::optional(base) : std::nullopt;
   return walk_segment(reader, expected, base,
-                      {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)},
+                      {.dense = place.dense, .pass_rot = true, .rot_below = promised},
                       [&](std::int64_t, const BatchView&) { return env.go_on(); }, {});
 }
 
 namespace {
+
+/// Appends never go before the recovery point, should the log have lost its end.
+Offset promised_end(const LogEnv& env, const PartitionPlace& place) {
+  if (!place.ours) return Offset(0);
+  const auto folder = env.fs.stat(place.dir);
+  const auto state = read_state(env.fs, place.dir);
+  if (!folder || !state || !*state || !(*state)->same_folder(*folder)) return Offset(0);
+  return (*state)->recovery_point;
+}
 
 /// A time entry is a hint; it is believed when the batch that ends at its offset has just that
 /// greatest timestamp.
@@ -55,18 +66,26 @@ Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& pl
     if (!files && files.error().code == Errc::kNotFound) return view;
     if (!files) return fail(files.error());
     view.files = std::move(*files);
+    const Offset promised = promised_end(env, place);
+    view.log_end = promised;
     if (view.files.segments.empty()) return view;
     view.log_start = std::max(view.files.segments.front(), checkpoint.value_or(Offset(0)));
-    auto end = end_of_segment(env, place, view.files.segments.back());
+    auto end = end_of_segment(env, place, view.files.segments.back(), promised);
     if (!end && end.error().code == Errc::kNotFound && attempt < kAttempts) continue;
     if (!end) return fail(end.error());
-    view.log_end = std::max(end->next_offset, view.log_start);
-    for (const Offset base : view.files.segments) {
-      const auto st = stat_segment_log(env.fs, place.dir, base);
-      if (st) view.bytes += st->size;
-    }
+    view.log_end = std::max({end->next_offset, view.log_start, promised});
     return view;
   }
+}
+
+std::int64_t partition_bytes(const LogEnv& env, const PartitionPlace& place,
+                             const PartitionView& view) {
+  std::int64_t bytes = 0;
+  for (const Offset base : view.files.segments) {
+    const auto st = stat_segment_log(env.fs, place.dir, base);
+    if (st) bytes += st->size;
+  }
+  return bytes;
 }
 
 namespace {
@@ -93,6 +112,7 @@ Result<std::optional<Offset>> first_in_batch(const BatchView& batch, Offset from
              open_records(batch, decompressor, kDecompressedBytesMax, scratch));
   while (const RecordView* r = records.next())
     if (r->offset >= from && r->timestamp >= time) return std::optional(r->offset);
+  if (!records.ok()) return fail(Errc::kCorrupt, "its records do not parse");
   return std::optional<Offset>();
 }
 
@@ -116,9 +136,10 @@ Result<Offset> offset_for_time(const LogEnv& env, const PartitionPlace& place,
       if (step == Cursor::Step::kEnd) break;
       const BatchHeader& h = cursor.batch().header;
       if (h.control() || h.max_timestamp < time) continue;
-      TRY_ASSIGN(const auto found,
-                 first_in_batch(cursor.batch(), view.log_start, time, decompressor, scratch));
-      if (found) return *found;
+      const auto found =
+          first_in_batch(cursor.batch(), view.log_start, time, decompressor, scratch);
+      if (!found) return std::max(h.base_offset, view.log_start);  // one of its records it is
+      if (*found) return **found;
     }
   }
   return view.log_end;
@@ -150,6 +171,24 @@ struct Block {
   std::optional<TimeEntry> older_max;  ///< unset: not known
 };
 
+/// How many entries of an offset index speak of what the log still has: a log that was cut short
+/// leaves the others behind.
+std::int64_t entries_of_log(const LogEnv& env, const PartitionPlace& place, Offset base,
+                            const OffsetIndex& offsets) {
+  const auto log = env.fs.open(segment_path(place.dir, base, kLogSuffix), OpenMode::kRead, 0);
+  if (!log) return 0;
+  const auto st = (*log)->stat();
+  if (!st) return 0;
+  const auto inside =
+      offsets.partition_point([&](const OffsetEntry& e) { return e.position < st->size; });
+  for (std::int64_t count = inside ? *inside : 0; count > 0; --count) {
+    const auto last = offsets.at(count - 1);
+    const auto holds = last ? entry_holds(**log, *last, base) : Result<bool>(false);
+    if (holds && *holds) return count;
+  }
+  return 0;
+}
+
 /// Cuts a segment into blocks at its offset-index entries, oldest first.
 std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Offset base,
                              Offset end) {
@@ -160,7 +199,8 @@ std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Off
       TimeIndex::open_read(env.fs, segment_path(place.dir, base, kTimeIndexSuffix), base);
   if (!offsets || !times || times->count() == 0) return blocks;
   std::int64_t t = 0;
-  for (std::int64_t i = 0; i < offsets->count(); ++i) {
+  const std::int64_t count = entries_of_log(env, place, base, *offsets);
+  for (std::int64_t i = 0; i < count; ++i) {
     const auto entry = offsets->at(i);
     if (!entry || entry->offset < blocks.back().from || entry->offset >= end) break;
     // Bounded by the first time entry that is not before: the end of a time index may be lost, and
@@ -180,8 +220,7 @@ std::vector<Block> blocks_of(const LogEnv& env, const PartitionPlace& place, Off
   return blocks;
 }
 
-/// Whether a batch of the block's predecessor really has the timestamp that the time index claims
-/// as the greatest.
+/// Offers the records of [from, to), all in the segment `base`, that are wanted.
 Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset base, Offset from,
                          Offset to, bool read_committed, RecordTimes& newest) {
   Decompressor decompressor;
@@ -199,9 +238,9 @@ Result<void> offer_block(const LogEnv& env, const PartitionPlace& place, Offset 
       TRY_ASSIGN(const auto verdict, filter.judge(batch.header));
       if (verdict != TransactionFilter::Verdict::kDeliver) continue;
     }
-    TRY_ASSIGN(RecordIterator records,
-               open_records(batch, decompressor, kDecompressedBytesMax, scratch));
-    while (const RecordView* r = records.next())
+    auto records = open_records(batch, decompressor, kDecompressedBytesMax, scratch);
+    if (!records) continue;  // whoever reads it says so
+    while (const RecordView* r = records->next())
       if (r->offset >= from && r->offset < to)
         newest.offer({r->timestamp, place.partition, r->offset});
   }

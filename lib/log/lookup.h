@@ -22,19 +22,24 @@ inline constexpr std::size_t kDecompressedBytesMax = std::size_t{256} << 20;
 struct PartitionView {
   PartitionFiles files;
   Offset log_start;
-  Offset log_end;
-  std::int64_t bytes = 0;  ///< of all .log files
+  Offset log_end;  ///< where the next record goes: not before the recovery point
 };
 
 /// A missing folder reads as an empty partition.
 [[nodiscard]] Result<PartitionView> view_partition(const LogEnv& env, const PartitionPlace& place);
 
-/// Walks the segment `base` from its last index entry that holds to its end, behind damage too.
+/// Walks the segment `base` from its last index entry that holds to its end, behind damage too; all
+/// below `promised` was known to be on disk.
 [[nodiscard]] Result<WalkEnd> end_of_segment(const LogEnv& env, const PartitionPlace& place,
-                                             Offset base);
+                                             Offset base, Offset promised = Offset(-1));
+
+/// Size of all .log files together.
+[[nodiscard]] std::int64_t partition_bytes(const LogEnv& env, const PartitionPlace& place,
+                                           const PartitionView& view);
 
 /// The offset of the first record whose timestamp is at or after `time`; the log end when there is
-/// none. Damage is passed over.
+/// none. Damage is passed over, but for a batch whose records cannot be taken apart: where one of
+/// them is late enough by the header, the batch's base offset is the answer.
 [[nodiscard]] Result<Offset> offset_for_time(const LogEnv& env, const PartitionPlace& place,
                                              const PartitionView& view, TimestampMs time);
 
@@ -73,6 +78,7 @@ class NewestRecords : public RecordTimes {
 
 /// Offers the records of [view.log_start, end) that a consumer would see. Goes from the newest
 /// block to older ones, and stops where the time index shows that nothing older can be wanted.
+/// Damage is passed over.
 [[nodiscard]] Result<void> find_newest(const LogEnv& env, const PartitionPlace& place,
                                        const PartitionView& view, Offset end, bool read_committed,
                                        RecordTimes& times);

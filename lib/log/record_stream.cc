@@ -14,11 +14,9 @@ constexpr std::size_t kScratchKeep = std::size_t{4} << 20;
 
 RecordStream::RecordStream(const LogEnv& env, const PartitionPlace& place, Offset from,
                            const Options& options)
-    : place_(place),
-      options_(options),
+    : options_(options),
       cursor_(env, place, from, options.chunk_bytes, options.executor),
       filter_(env, place),
-      from_(from),
       position_(from) {}
 
 Result<RecordStream::Step> RecordStream::next() {
@@ -26,7 +24,7 @@ Result<RecordStream::Step> RecordStream::next() {
     if (records_) {
       // At its end, and after a failure, the iterator gives nothing however often it is asked.
       while ((record_ = records_->next()) != nullptr) {
-        if (record_->offset < from_) continue;
+        if (record_->offset < position_) continue;  // before the start, or there twice
         position_ = record_->offset + 1;
         return Step::kRecord;
       }
@@ -52,17 +50,17 @@ Result<RecordStream::Step> RecordStream::next() {
 /// Decides about the cursor's batch; opens it when its records are to be given out.
 Result<std::optional<RecordStream::Step>> RecordStream::open_batch() {
   const BatchHeader& h = batch();
-  held_ = false;
+  held_ = true;  // until it is decided: after an error it is asked again
   bool wanted = !h.control() || options_.control;
   if (!h.control() && options_.read_committed) {
     TRY_ASSIGN(const auto verdict, filter_.judge(h));
     if (verdict == TransactionFilter::Verdict::kUndecided) {
-      held_ = true;
       position_ = std::max(position_, h.base_offset);
       return std::optional(Step::kUndecided);
     }
     wanted = verdict == TransactionFilter::Verdict::kDeliver;
   }
+  held_ = false;
   if (!wanted) {
     position_ = std::max(position_, h.next_offset());
     return std::optional<Step>();
@@ -77,9 +75,7 @@ Result<std::optional<RecordStream::Step>> RecordStream::open_batch() {
 
 tl::unexpected<Error> RecordStream::bad_content(const Error& why) {
   bad_content_ = true;
-  return fail(Errc::kCorrupt, fmt::format("{}: the batch of offsets {} to {} is damaged: {}",
-                                          place_.name(), batch().base_offset.value(),
-                                          batch().last_offset().value(), why.message()));
+  return content_error(cursor_, why);
 }
 
 void RecordStream::park() {

@@ -48,6 +48,8 @@ class RecordStream {
   /// Everything below was given out or left out.
   [[nodiscard]] Offset position() const { return position_; }
   void skip_damage();
+  /// As Cursor::ended_unrecovered().
+  [[nodiscard]] bool ended_unrecovered() const { return cursor_.ended_unrecovered(); }
   [[nodiscard]] std::int64_t take_gone() { return cursor_.take_gone(); }
   /// Bytes of batches read so far.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
@@ -56,7 +58,6 @@ class RecordStream {
   [[nodiscard]] Result<std::optional<Step>> open_batch();
   [[nodiscard]] tl::unexpected<Error> bad_content(const Error& why);
 
-  const PartitionPlace& place_;
   const Options options_;
   Cursor cursor_;
   TransactionFilter filter_;
@@ -64,7 +65,6 @@ class RecordStream {
   Buffer scratch_;
   std::optional<RecordIterator> records_;
   const RecordView* record_ = nullptr;
-  Offset from_;
   Offset position_;
   bool held_ = false;         ///< the cursor's batch is undecided and still to be given out
   bool bad_content_ = false;  ///< the damage is within a batch, which the cursor has passed

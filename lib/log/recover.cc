@@ -28,7 +28,7 @@ Result<bool> walk(const LogEnv& env, const PartitionPlace& place, const WalkRule
     tail.last_batch_position = position;
     tail.epoch = std::max(tail.epoch, batch.header.leader_epoch);
     tail.transactional = tail.transactional || batch.header.transactional();
-    return indexes.note(position, batch.header);
+    return indexes.note(*tail.file, position, batch.header);
   };
   const auto on_rot = [&](const Rot& rot) {
     tail.rot = true;
@@ -172,15 +172,15 @@ Result<void> copy_synced(const LogEnv& env, const std::string& from, const std::
 }  // namespace
 
 Result<Tail> scan_tail(const LogEnv& env, const PartitionPlace& place, Offset base,
-                       SegmentIndexes& indexes, std::shared_ptr<File> file) {
+                       Offset recovery_point, SegmentIndexes& indexes, std::shared_ptr<File> file) {
   Tail tail;
   tail.base = tail.next_offset = base;
   tail.file = std::move(file);
   tail.size = indexes.resume_position();
   TRY_ASSIGN(const bool torn,
-             walk(env, place, {.dense = place.dense, .pass_rot = true, .rot_below = Offset(-1)},
+             walk(env, place, {.dense = place.dense, .pass_rot = true, .rot_below = recovery_point},
                   indexes, tail));
-  if (torn) TRY(cut(env, place, {}, tail));
+  if (torn && tail.next_offset >= recovery_point) TRY(cut(env, place, {}, tail));
   return tail;
 }
 
@@ -209,7 +209,7 @@ Result<Tail> recover_from(const LogEnv& env, const PartitionPlace& place,
     }
     TRY(tail.file->sync());
     if (next == end) break;
-    TRY(indexes->close_segment());
+    TRY(indexes->close_segment(*tail.file));
     segment = next;
   }
   TRY(env.fs.sync_dir(place.dir));

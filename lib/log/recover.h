@@ -36,10 +36,12 @@ struct Tail {
   bool cut = false;            ///< bytes were cut
 };
 
-/// Scans the last segment from its last index entry. For a partition in the same life. Needs the
-/// append byte.
+/// Scans the last segment from its last index entry. For a partition in the same life. A bad end is
+/// cut where it is a torn tail; below `recovery_point` it cannot be one, and is left as it is.
+/// Needs the append byte.
 [[nodiscard]] Result<Tail> scan_tail(const LogEnv& env, const PartitionPlace& place, Offset base,
-                                     SegmentIndexes& indexes, std::shared_ptr<File> file);
+                                     Offset recovery_point, SegmentIndexes& indexes,
+                                     std::shared_ptr<File> file);
 
 /// Checks everything from `recovery_point` on, cuts at the first bad batch, syncs what it kept.
 /// `files` must hold at least one segment. Needs the append byte.

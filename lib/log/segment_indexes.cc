@@ -1,5 +1,8 @@
 #include "log/segment_indexes.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "log/batch_reader.h"
 #include "log/segment.h"
 
@@ -8,6 +11,9 @@ namespace spool {
 namespace {
 
 constexpr std::size_t kProbeBytes = 4096;
+/// No entry tells of times up to this one: that of the first record would be all zeros.
+constexpr TimestampMs kNoEntry{0};
+constexpr std::size_t kScanChunk = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -28,7 +34,7 @@ Result<SegmentIndexes> SegmentIndexes::open(Fs& fs, const std::string& dir, Offs
                                             std::uint32_t mode) {
   SegmentIndexes s;
   s.interval_ = interval;
-  s.max_timestamp_offset_ = base;
+  s.base_ = base;
   TRY_ASSIGN(s.offsets_,
              OffsetIndex::open_append(fs, segment_path(dir, base, kIndexSuffix), base, mode));
   TRY_ASSIGN(s.times_,
@@ -43,8 +49,9 @@ Result<SegmentIndexes> SegmentIndexes::open(Fs& fs, const std::string& dir, Offs
       TRY(s.drop_from(log_size));  // a cut log leaves these behind
     }
   }
-  TRY_ASSIGN(const bool agree, s.agrees());
-  if (!agree) {
+  TRY(s.drop_late_times());
+  TRY_ASSIGN(const auto time_holds, s.position_of_last_time(log));
+  if (s.times_.count() > 0 && !time_holds) {
     TRY(s.offsets_.keep(0));
     TRY(s.times_.keep(0));
   }
@@ -52,20 +59,13 @@ Result<SegmentIndexes> SegmentIndexes::open(Fs& fs, const std::string& dir, Offs
   return s;
 }
 
-/// The time index must reach as far as the offset index does, or the greatest timestamp so far is
-/// lost; and it must not speak of offsets that a scan from the last offset entry will bring again.
-Result<bool> SegmentIndexes::agrees() {
-  if (offsets_.count() == 0) {
-    TRY(times_.keep(0));
-    return true;
-  }
-  if (times_.count() == 0) return false;
+/// The time index must not speak of offsets that a scan from the last offset entry brings again.
+Result<void> SegmentIndexes::drop_late_times() {
+  if (offsets_.count() == 0) return times_.keep(0);
   TRY_ASSIGN(const OffsetEntry last, offsets_.at(offsets_.count() - 1));
   TRY_ASSIGN(const std::int64_t count,
              times_.partition_point([&](const TimeEntry& e) { return e.offset <= last.offset; }));
-  if (count == 0) return false;
-  TRY(times_.keep(count));
-  return true;
+  return times_.keep(count);
 }
 
 Result<void> SegmentIndexes::resume() {
@@ -74,7 +74,10 @@ Result<void> SegmentIndexes::resume() {
   // The batch of the last entry is noted again; its bytes count from there.
   bytes_since_entry_ = 0;
   resume_position_ = 0;
-  last_time_entry_ = max_timestamp_ = kNoTimestamp;
+  last_time_entry_ = kNoEntry;
+  max_timestamp_ = kNoTimestamp;
+  max_timestamp_offset_ = base_;
+  times_lost_ = false;
   if (offsets_.count() > 0) {
     TRY_ASSIGN(const OffsetEntry last, offsets_.at(offsets_.count() - 1));
     resume_position_ = last.position;
@@ -84,6 +87,7 @@ Result<void> SegmentIndexes::resume() {
     last_time_entry_ = max_timestamp_ = last.timestamp;
     max_timestamp_offset_ = last.offset;
   }
+  times_unverified_to_ = resume_position_;
   return {};
 }
 
@@ -91,15 +95,11 @@ Result<void> SegmentIndexes::distrust_behind(Offset offset_max) {
   TRY_ASSIGN(const std::int64_t keep,
              offsets_.partition_point([&](const OffsetEntry& e) { return e.offset < offset_max; }));
   TRY(offsets_.keep(keep));
-  TRY_ASSIGN(const bool agree, agrees());
-  if (!agree) {
-    TRY(offsets_.keep(0));
-    TRY(times_.keep(0));
-  }
+  TRY(drop_late_times());
   return resume();
 }
 
-Result<void> SegmentIndexes::note(std::int64_t position, const BatchHeader& header) {
+Result<void> SegmentIndexes::note(File& log, std::int64_t position, const BatchHeader& header) {
   if (header.max_timestamp > max_timestamp_) {
     max_timestamp_ = header.max_timestamp;
     max_timestamp_offset_ = header.last_offset();
@@ -107,7 +107,7 @@ Result<void> SegmentIndexes::note(std::int64_t position, const BatchHeader& head
   if (bytes_since_entry_ > interval_) {
     // In this order: a process that dies between the two leaves a time entry too many, which the
     // next one drops. One too few would hide its timestamp from every look-up by time.
-    TRY(append_time_entry());
+    TRY(append_time_entry(log, position));
     TRY(offsets_.append({header.last_offset(), position}));
     bytes_since_entry_ = 0;
   }
@@ -115,11 +115,77 @@ Result<void> SegmentIndexes::note(std::int64_t position, const BatchHeader& head
   return {};
 }
 
-Result<void> SegmentIndexes::append_time_entry() {
-  if (max_timestamp_ <= last_time_entry_) return {};
+/// An entry claims that nothing before it is later. What was found when the indexes were opened may
+/// lack its end, so that the claim is checked once.
+Result<void> SegmentIndexes::append_time_entry(File& log, std::int64_t log_end) {
+  if (max_timestamp_ <= last_time_entry_ || times_lost_) return {};
+  if (times_unverified_to_ > 0) {
+    TRY(verify_times(log, std::min(times_unverified_to_, log_end)));
+    times_unverified_to_ = 0;
+    if (max_timestamp_ <= last_time_entry_ || times_lost_) return {};
+  }
   TRY(times_.append({max_timestamp_, max_timestamp_offset_}));
   last_time_entry_ = max_timestamp_;
   return {};
+}
+
+/// Where the batch of the last time entry begins; nullopt when no batch is as the entry says.
+Result<std::optional<std::int64_t>> SegmentIndexes::position_of_last_time(File& log) {
+  if (times_.count() == 0) return std::optional<std::int64_t>();
+  TRY_ASSIGN(const TimeEntry last, times_.at(times_.count() - 1));
+  TRY_ASSIGN(const std::int64_t before, offsets_.partition_point([&](const OffsetEntry& e) {
+    return e.offset <= last.offset;
+  }));
+  std::int64_t from = 0;
+  if (before > 0) {
+    TRY_ASSIGN(const OffsetEntry entry, offsets_.at(before - 1));
+    TRY_ASSIGN(const bool holds, entry_holds(log, entry, base_));
+    if (holds) from = entry.position;
+  }
+  BatchReader reader(std::shared_ptr<File>(std::shared_ptr<File>(), &log), from, kScanChunk);
+  for (;;) {
+    TRY_ASSIGN(const BatchReader::Item item, reader.next());
+    if (item != BatchReader::Item::kBatch) return std::optional<std::int64_t>();
+    const BatchHeader& h = reader.view().header;
+    if (h.last_offset() < last.offset) continue;
+    if (h.last_offset() > last.offset || h.max_timestamp != last.timestamp)
+      return std::optional<std::int64_t>();
+    return std::optional(reader.batch_position());
+  }
+}
+
+/// Looks for later times between the last time entry and `log_end`.
+Result<void> SegmentIndexes::verify_times(File& log, std::int64_t log_end) {
+  TRY_ASSIGN(const auto known, position_of_last_time(log));
+  if (!known) {
+    TRY(times_.keep(0));
+    last_time_entry_ = kNoEntry;
+  }
+  TimestampMs newest = kNoTimestamp;
+  Offset newest_offset = base_;
+  BatchReader reader(std::shared_ptr<File>(std::shared_ptr<File>(), &log), known.value_or(0),
+                     kScanChunk);
+  while (reader.position() < log_end) {
+    TRY_ASSIGN(const BatchReader::Item item, reader.next());
+    if (item != BatchReader::Item::kBatch) {
+      times_lost_ = true;  // damage: look-ups scan from the last entry on
+      return {};
+    }
+    const BatchHeader& h = reader.view().header;
+    if (h.max_timestamp <= newest) continue;
+    newest = h.max_timestamp;
+    newest_offset = h.last_offset();
+  }
+  if (newest < max_timestamp_ || newest <= last_time_entry_) return {};
+  max_timestamp_ = newest;
+  max_timestamp_offset_ = newest_offset;
+  return {};
+}
+
+bool SegmentIndexes::full(std::int64_t bytes, TimestampMs newest) const {
+  return (offsets_.count() + 1) * OffsetEntry::kBytes > bytes ||
+         (std::max(newest, max_timestamp_) > last_time_entry_ &&
+          (times_.count() + 1) * TimeEntry::kBytes > bytes);
 }
 
 Result<void> SegmentIndexes::drop_from(std::int64_t position) {
@@ -133,8 +199,8 @@ Result<void> SegmentIndexes::sync() {
   return times_.sync();
 }
 
-Result<void> SegmentIndexes::close_segment() {
-  return append_time_entry();
+Result<void> SegmentIndexes::close_segment(File& log) {
+  return append_time_entry(log, std::numeric_limits<std::int64_t>::max());
 }
 
 }  // namespace spool

@@ -6,10 +6,13 @@
 ///   folder DEVICE INODE       the partition folder's; a copy has others
 ///   recovery-point OFFSET     everything below is on disk; old at worst, never ahead, never
 ///   lowered plain 0|1                 1: no transactional batch was ever appended here suspect 0|1
-///   1: an fsync failed; copy what is behind the recovery point before trusting it xxh3 HEX
+///   BASE          1: an fsync failed; copy the segments from BASE on before trusting
+///                             them
+///   xxh3 HEX
 ///
 /// Rewritten by rename, only under the partition's append byte. Readers use `plain` as a hint.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -27,12 +30,21 @@ struct PartitionState {
   Offset recovery_point;
   bool plain = false;
   bool suspect = false;
+  Offset suspect_from{0};  ///< while suspect: the base of the first segment that has to be copied
 
+  [[nodiscard]] bool same_folder(const FileStat& folder) const {
+    return device == folder.device && inode == folder.inode;
+  }
   [[nodiscard]] bool same_life(const std::string& boot, const FileStat& folder) const {
-    return boot_id == boot && device == folder.device && inode == folder.inode;
+    return boot_id == boot && same_folder(folder);
+  }
+  /// Below this nothing has to be checked after a power cut.
+  [[nodiscard]] Offset trusted_point() const {
+    return suspect ? std::min(recovery_point, suspect_from) : recovery_point;
   }
 };
 
+[[nodiscard]] std::string state_path(const std::string& dir);
 /// nullopt when there is none or it does not read (torn by a power cut): then nothing is known, and
 /// everything is checked. Errc::kUnsupported for a newer version.
 [[nodiscard]] Result<std::optional<PartitionState>> read_state(Fs& fs, const std::string& dir);

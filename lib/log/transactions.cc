@@ -21,9 +21,8 @@ std::optional<bool> TransactionFilter::known(std::int64_t producer_id, Offset at
   if (found == ends_.end()) return std::nullopt;
   auto& ends = found->second;
   // Batches come in order: an end before this one will not be asked for again.
-  const auto first =
-      std::find_if(ends.begin(), ends.end(), [&](const End& e) { return e.marker > at; });
-  ends.erase(ends.begin(), first);
+  while (!ends.empty() && ends.front().marker <= at)
+    ends.pop_front();
   if (ends.empty()) return std::nullopt;
   return ends.front().committed;
 }
@@ -43,9 +42,10 @@ Result<TransactionFilter::Verdict> TransactionFilter::judge(const BatchHeader& h
     // The cleaner keeps a producer's last marker as a batch without records: it ends nothing.
     if (!batch.header.control() || !batch.header.transactional() || batch.header.count == 0)
       continue;
-    TRY_ASSIGN(const std::int16_t type, control_type(batch));
-    if (type != kControlAbort && type != kControlCommit) continue;
-    ends_[batch.header.producer_id].push_back({batch.header.base_offset, type == kControlCommit});
+    const auto type = control_type(batch);
+    if (!type) continue;  // a marker that cannot be read ends nothing
+    if (*type != kControlAbort && *type != kControlCommit) continue;
+    ends_[batch.header.producer_id].push_back({batch.header.base_offset, *type == kControlCommit});
   }
 }
 

@@ -4,6 +4,7 @@
 /// itself, so that the aborted-transaction indexes may be missing.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <vector>
@@ -37,7 +38,7 @@ class TransactionFilter {
   const LogEnv& env_;
   const PartitionPlace& place_;
   std::optional<Cursor> ahead_;
-  std::map<std::int64_t, std::vector<End>> ends_;  ///< per producer, ascending
+  std::map<std::int64_t, std::deque<End>> ends_;  ///< per producer, ascending
 };
 
 /// The first offset of the oldest transaction that is open at the end of the log, else `log_end`.

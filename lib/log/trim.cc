@@ -32,7 +32,7 @@ Result<TrimResult> plan_in(const LogEnv& env, const PartitionPlace& place,
     const Offset end = i + 1 < bases.size() ? bases[i + 1] : view.log_end;
     // The last segment goes only where it holds something: else it is what keeps the log end.
     if (end > plan.new_start || end == bases[i]) break;
-    const auto st = env.fs.stat(segment_path(place.dir, bases[i], kLogSuffix));
+    const auto st = stat_segment_log(env.fs, place.dir, bases[i]);
     if (st) plan.bytes += st->size;
     ++plan.segments;
   }

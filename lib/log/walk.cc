@@ -1,6 +1,59 @@
 #include "log/walk.h"
 
+#include <array>
+
+#include "base/crc32c.h"
+
 namespace spool {
+
+namespace {
+
+constexpr std::size_t kCrcChunk = std::size_t{1} << 18;
+
+/// The CRC of a file from one place to others behind it, in ascending order.
+class RunningCrc {
+ public:
+  RunningCrc(File& file, std::int64_t from) : file_(file), at_(from) {}
+  /// Of all from the first place up to `end`.
+  [[nodiscard]] Result<std::uint32_t> upto(std::int64_t end) {
+    while (at_ < end) {
+      chunk_.resize(static_cast<std::size_t>(
+          std::min<std::int64_t>(end - at_, static_cast<std::int64_t>(kCrcChunk))));
+      TRY_ASSIGN(const std::size_t got, file_.read_at(chunk_.mutable_bytes(), at_));
+      if (got == 0) return fail(Errc::kCorrupt, "a segment shrank while it was read");
+      crc_ = crc32c_extend(crc_, chunk_.bytes().first(got));
+      at_ += static_cast<std::int64_t>(got);
+    }
+    return crc_;
+  }
+
+ private:
+  File& file_;
+  std::int64_t at_;
+  std::uint32_t crc_ = 0;
+  Buffer chunk_;
+};
+
+}  // namespace
+
+Result<std::optional<FoundBatch>> find_behind(File& file, std::int64_t at, Offset due, bool dense,
+                                              bool was_on_disk) {
+  std::array<std::byte, kBatchHeaderBytes> raw{};
+  TRY_ASSIGN(const std::size_t got, file.read_at(raw, at));
+  const BatchHeader damaged = BatchHeader::decode(raw.data());
+  if (was_on_disk || got < raw.size() || !damaged.plausible())
+    return find_whole_batch(file, at + 1, due, dense);
+  const std::int64_t claimed_end = at + damaged.size();
+  RunningCrc crc(file, at + static_cast<std::int64_t>(batch_field::kAttributes));
+  for (std::int64_t from = at + 1;;) {
+    TRY_ASSIGN(const auto found, find_whole_batch(file, from, due, dense));
+    if (!found || found->position >= claimed_end) return found;
+    from = found->position + 1;
+    if (found->position - at < static_cast<std::int64_t>(kBatchHeaderBytes)) continue;
+    TRY_ASSIGN(const std::uint32_t really, crc.upto(found->position));
+    if (really == damaged.crc) return found;
+  }
+}
 
 Result<WalkEnd> walk_segment(
     BatchReader& reader, std::optional<Offset> expected, Offset next_offset, const WalkRules& rules,
@@ -20,8 +73,8 @@ Result<WalkEnd> walk_segment(
     }
     end.bytes_left = true;
     if (!rules.pass_rot && end.next_offset >= rules.rot_below) return end;
-    TRY_ASSIGN(const auto found,
-               find_whole_batch(reader.file(), end.size + 1, end.next_offset, rules.dense));
+    TRY_ASSIGN(const auto found, find_behind(reader.file(), end.size, end.next_offset, rules.dense,
+                                             end.next_offset < rules.rot_below));
     if (!found) return end;
     if (on_rot) on_rot({end.size, end.next_offset, *found});
     end = {found->position, found->header.base_offset, false};

@@ -12,7 +12,7 @@ namespace spool {
 struct WalkRules {
   bool dense = false;     ///< a base offset other than the previous end is a bad batch too
   bool pass_rot = false;  ///< go on behind damage that whole batches follow
-  Offset rot_below{-1};   ///< the same for damage below this offset, which was known to be on disk
+  Offset rot_below{-1};   ///< below it all was on disk: damage is rot, never a torn tail
 };
 
 /// Bytes that do not read, and what follows them.
@@ -34,6 +34,14 @@ struct WalkEnd {
   if (!expected) return true;
   return dense ? header.base_offset == *expected : header.base_offset >= *expected;
 }
+
+/// What is whole behind the damage at `at`, where `due` is the offset that should stand there;
+/// nullopt when nothing is, and the damage is a torn tail. A batch within the bytes that the
+/// damaged one takes by its header is believed only if that header's CRC says that its length is
+/// wrong: else it may be stored inside a record. `was_on_disk`: there never was a torn tail here,
+/// so that whatever is whole counts.
+[[nodiscard]] Result<std::optional<FoundBatch>> find_behind(File& file, std::int64_t at, Offset due,
+                                                            bool dense, bool was_on_disk);
 
 /// From reader.position() to the end. `expected` is the offset due there, where it is known;
 /// `next_offset` is what WalkEnd says when there is no batch at all. Callbacks may be empty.

@@ -61,14 +61,14 @@ Result<RecordIterator> open_records(const BatchView& batch, Decompressor& decomp
   } else if (h.count == 0) {
     block = {};
   }
-  return RecordIterator(block, h.count, h.base_offset, h.base_timestamp, h.max_timestamp,
-                        h.append_time());
+  return RecordIterator(block, h.count, h.base_offset, h.last_offset_delta, h.base_timestamp,
+                        h.max_timestamp, h.append_time());
 }
 
 Result<std::int16_t> control_type(const BatchView& batch) {
   const BatchHeader& h = batch.header;
-  RecordIterator records(batch.block(), h.count, h.base_offset, h.base_timestamp, h.max_timestamp,
-                         h.append_time());
+  RecordIterator records(batch.block(), h.count, h.base_offset, h.last_offset_delta,
+                         h.base_timestamp, h.max_timestamp, h.append_time());
   const RecordView* record = h.codec() == Codec::kNone ? records.next() : nullptr;
   if (record == nullptr || !record->key || record->key->size() < 4)
     return fail(Errc::kCorrupt, "control batch without a key");

@@ -197,6 +197,7 @@ RecordIterator BatchBuilder::records(Offset base_offset) const {
   return {buffer_.bytes().subspan(kBatchHeaderBytes),
           count_,
           base_offset,
+          count_ - 1,
           base_timestamp_,
           max_timestamp_,
           false};
@@ -209,6 +210,23 @@ void BatchBuilder::shrink(std::size_t capacity_max) {
   }
   compressed_.shrink(capacity_max);
   reset();
+}
+
+std::array<std::byte, kBatchHeaderBytes> empty_batch(Offset from, Offset to, Epoch leader_epoch) {
+  using namespace batch_field;
+  std::array<std::byte, kBatchHeaderBytes> out{};
+  std::byte* at = out.data();
+  store_be<std::int32_t>(at + kLength, kBatchLengthMin);
+  store_be<std::int8_t>(at + kMagic, 2);
+  store_be<std::int32_t>(at + kLastOffsetDelta, static_cast<std::int32_t>(to - from - 1));
+  store_be<std::int64_t>(at + kBaseTimestamp, kNoTimestamp.value());
+  store_be<std::int64_t>(at + kMaxTimestamp, kNoTimestamp.value());
+  store_be<std::int64_t>(at + kProducerId, -1);
+  store_be<std::int16_t>(at + kProducerEpoch, -1);
+  store_be<std::int32_t>(at + kBaseSequence, -1);
+  place_batch(out, from, leader_epoch);
+  renew_crc(out);
+  return out;
 }
 
 void place_batch(MutableBytes batch, Offset base_offset, Epoch leader_epoch) {

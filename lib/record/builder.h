@@ -1,6 +1,7 @@
 #pragma once
 /// Builds one record batch v2 in a buffer that is used again and again.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -66,6 +67,10 @@ class BatchBuilder {
 
 /// Sets what the log decides: base offset and leader epoch; outside the CRC.
 void place_batch(MutableBytes batch, Offset base_offset, Epoch leader_epoch);
+/// A batch without records for the offsets [from, to), of which there are at least one and at most
+/// 2^31.
+[[nodiscard]] std::array<std::byte, kBatchHeaderBytes> empty_batch(Offset from, Offset to,
+                                                                   Epoch leader_epoch);
 /// Makes it a batch of log-append time (attribute bit and max timestamp) and renews the CRC.
 void set_append_time(MutableBytes batch, TimestampMs now);
 

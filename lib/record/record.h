@@ -39,12 +39,15 @@ struct RecordView {
 /// Walks `count` records of an uncompressed block. Not thread-safe.
 class RecordIterator {
  public:
-  /// `append_time`: every record's time is `max_timestamp`, whatever its delta says.
-  RecordIterator(Bytes block, std::int32_t count, Offset base_offset, TimestampMs base_timestamp,
+  /// `append_time`: every record's time is `max_timestamp`, whatever its delta says. Offsets rise,
+  /// and none is above `last_offset_delta`.
+  RecordIterator(Bytes block, std::int32_t count, Offset base_offset,
+                 std::int32_t last_offset_delta, TimestampMs base_timestamp,
                  TimestampMs max_timestamp, bool append_time)
       : at_(block.data()),
         end_(block.data() + block.size()),
         left_(count),
+        last_offset_delta_(last_offset_delta),
         base_offset_(base_offset),
         base_timestamp_(base_timestamp),
         max_timestamp_(max_timestamp),
@@ -69,11 +72,14 @@ class RecordIterator {
       if (short_varint(at, length) && length > 0 && length <= end_ - at) [[likely]] {
         const std::byte* const stop = at + length;
         std::int64_t size = 0;
-        if (skip_varint(++at, stop) && skip_varint(at, stop) && at < stop && *at == std::byte{1} &&
+        std::int64_t delta = 0;
+        if (skip_varint(++at, stop) && offset_varint(at, stop, delta) && delta > offset_delta_ &&
+            delta <= last_offset_delta_ && at < stop && *at == std::byte{1} &&
             short_varint(++at, size) && size >= 0 && at + size + 1 == stop &&
             *(stop - 1) == std::byte{0}) [[likely]] {
           value = as_text({at, static_cast<std::size_t>(size)});
           at_ = stop;
+          offset_delta_ = delta;
           --left_;
           return true;
         }
@@ -109,9 +115,11 @@ class RecordIterator {
     record_.headers = &headers_;
     if (header_count != 0 && !parse_headers(in, header_count)) return false;
     std::int64_t timestamp = 0;
-    if (!in.ok() || in.left() != 0 || offset_delta < 0 || offset_delta > INT32_MAX ||
+    if (!in.ok() || in.left() != 0 || offset_delta <= offset_delta_ ||
+        offset_delta > last_offset_delta_ ||
         __builtin_add_overflow(base_timestamp_.value(), timestamp_delta, &timestamp)) [[unlikely]]
       return false;
+    offset_delta_ = offset_delta;
     record_.offset = base_offset_ + offset_delta;
     record_.timestamp = append_time_ ? max_timestamp_ : TimestampMs(timestamp);
     return true;
@@ -136,6 +144,20 @@ class RecordIterator {
       ++at;
     return ++at <= stop;
   }
+  /// A varint of up to five bytes.
+  [[nodiscard]] static bool offset_varint(const std::byte*& at, const std::byte* stop,
+                                          std::int64_t& out) {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; at < stop && shift < 35; shift += 7) {
+      const auto byte = std::to_integer<std::uint64_t>(*at++);
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        out = unzigzag(value);
+        return true;
+      }
+    }
+    return false;
+  }
   /// A length of -1 is null; below that is malformed and makes the reader fail.
   [[nodiscard]] static std::optional<std::string_view> nullable(VarintReader& in) {
     const std::int64_t length = in.varint();
@@ -147,6 +169,8 @@ class RecordIterator {
   const std::byte* at_;
   const std::byte* end_;
   std::int32_t left_;
+  std::int64_t offset_delta_ = -1;  ///< of the record before
+  std::int64_t last_offset_delta_;
   Offset base_offset_;
   TimestampMs base_timestamp_;
   TimestampMs max_timestamp_;

@@ -227,7 +227,7 @@ TEST(CompleteNames, OutOfTheListOfTopicsTenThousandOfThem) {
     topics[i].id = Uuid::random();
   }
   topics[7].partitions = 3;
-  std::ofstream(dir.path() + "/spool.topics") << format_catalogue(topics);
+  std::ofstream(dir.path() + "/spool.topics") << format_catalogue({topics, {}});
   DirectoryNames names;
   const Words found = names.topics({dir.path()});
   ASSERT_EQ(found.size(), topics.size());

@@ -151,6 +151,41 @@ TEST_F(DirLocksTest, BytesExcludeEachOtherByName) {
   EXPECT_GE(DirLocks::byte_of("topics"), 0);
 }
 
+// Whoever comes after somebody removed the file locks another one.
+TEST_F(DirLocksTest, TheByteIsOfTheFileThatThePathNames) {
+  must(a.lock_byte("x"));
+  const auto held = must(a.lock_byte("y"));
+  std::filesystem::remove(dir / "spool.locks");
+  {
+    const auto of_b = must(b.lock_byte("x"));
+    EXPECT_FALSE(byte_free("x"));
+  }
+  const auto of_a = must(a.lock_byte("x"));
+  EXPECT_FALSE(byte_free("x"));
+  EXPECT_TRUE(
+      must(posix_fs().stat(dir / "spool.locks"))
+          .same_file(must(must(posix_fs().open(dir / "spool.locks", OpenMode::kRead, 0))->stat())));
+}
+
+TEST_F(DirLocksTest, AFileThatIsRemovedWhileItIsWaitedForIsNotTheOne) {
+  auto first = must(b.lock_byte("x"));
+  std::atomic<bool> got{false};
+  std::thread waiter([&] {
+    const auto byte = must(a.lock_byte("x"));
+    EXPECT_FALSE(byte_free("x"));
+    got = true;
+  });
+  while (!got && byte_free("x"))
+    std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::filesystem::remove(dir / "spool.locks");
+  {
+    const DirLocks::ByteLock gone = std::move(first);
+  }
+  waiter.join();
+  EXPECT_TRUE(got);
+}
+
 class DirLocksThreads : public DirLocksTest {};
 
 TEST_F(DirLocksThreads, OneHolderAtATimeAmongThreadsAndProcesses) {

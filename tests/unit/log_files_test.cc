@@ -87,7 +87,7 @@ TEST(Checkpoint, GivesTheOffsetOfOnePartition) {
 
 TEST(StateFile, RoundTripAndEveryFlippedBitIsSeen) {
   const TempDir dir;
-  PartitionState s{"boot-id", 7, 0xffffffffffffffff, Offset(123), true, true};
+  PartitionState s{"boot-id", 7, 0xffffffffffffffff, Offset(123), true, true, Offset(77)};
   must(write_state(posix_fs(), dir.path(), s, 0600, Durability::kNone));
   const auto back = must(read_state(posix_fs(), dir.path()));
   ASSERT_TRUE(back);
@@ -97,6 +97,8 @@ TEST(StateFile, RoundTripAndEveryFlippedBitIsSeen) {
   EXPECT_EQ(back->recovery_point, Offset(123));
   EXPECT_TRUE(back->plain);
   EXPECT_TRUE(back->suspect);
+  EXPECT_EQ(back->suspect_from, Offset(77));
+  EXPECT_EQ(back->trusted_point(), Offset(77));
   FileStat folder;
   folder.device = 7;
   folder.inode = 0xffffffffffffffff;

@@ -89,7 +89,7 @@ TEST_F(Lookup, ViewTellsStartEndAndSize) {
   std::int64_t bytes = 0;
   for (const std::string& f : files(".log"))
     bytes += static_cast<std::int64_t>(slurp(f).size());
-  EXPECT_EQ(v.bytes, bytes);
+  EXPECT_EQ(partition_bytes(p->store->env(), p->place("t"), v), bytes);
   spew(root + "/log-start-offset-checkpoint", "0\n2\nt 1 90\nt 0 17\n");
   EXPECT_EQ(view().log_start, Offset(17));
 }
@@ -173,6 +173,37 @@ TEST_F(Lookup, AnAppenderGoesOnWithAnIndexThatIsAnEntryShort) {
   std::sort(all.begin(), all.end());
   check_times();
   check_newest(1);
+}
+
+// The offset index is whole, the time index is not: the next entry must not claim that nothing
+// before it is later.
+TEST_F(Lookup, AnAppenderGoesOnWithATimeIndexThatLostItsEnd) {
+  for (const std::size_t keep : {0U, 1U, 2U, 5U}) {
+    SCOPED_TRACE(keep);
+    small_segments(1 << 30, 100);
+    const TempDir own;
+    root = own / "log";
+    p = new_process();
+    (void)p->create("t");
+    all.clear();
+    const auto add = [&](Appender& a, std::int64_t ms) {
+      const auto done = must(append(a, {std::string(60, 'w')}, kStart + ms));
+      all.push_back({kStart + ms, PartitionId(0), done.base});
+    };
+    auto a = p->appender("t");
+    for (int i = 0; i < 40; ++i)
+      add(*a, 100 * i);
+    for (int i = 0; i < 20; ++i)
+      add(*a, 50 * i);
+    cut_file(log_file(0, ".timeindex"), keep * 12);
+    for (int i = 0; i < 40; ++i)
+      add(*p->appender("t"), 1000 + 10 * i);
+    for (int i = 0; i < 10; ++i)
+      add(*p->appender("t"), 3000 + 150 * i);
+    std::sort(all.begin(), all.end());
+    check_times();
+    check_newest(1);
+  }
 }
 
 TEST_F(Lookup, NewestUpToAnEndAndFromAStart) {

@@ -20,7 +20,7 @@ std::string block() {
 }
 
 RecordIterator over(std::string_view bytes, std::int32_t count) {
-  return {as_bytes(bytes), count, Offset(10), kStart, kStart + 300, false};
+  return {as_bytes(bytes), count, Offset(10), count - 1, kStart, kStart + 300, false};
 }
 
 struct Walk {

@@ -196,6 +196,62 @@ TEST_F(SegmentIndexesTest, EntriesBehindACutGo) {
             (std::vector<std::pair<std::int64_t, std::int64_t>>{{t + 30, 3}, {t + 60, 6}}));
 }
 
+/// Counts what is read of .log files.
+class CountingFs final : public PassFs {
+ public:
+  CountingFs() : PassFs(fast_fs()) {}
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode how,
+                                     std::uint32_t mode) override {
+    TRY_ASSIGN(auto file, inner_.open(path, how, mode));
+    if (!path.ends_with(".log")) return file;
+    return std::unique_ptr<File>(new Counted(*this, std::move(file)));
+  }
+  std::size_t bytes = 0;
+
+ private:
+  class Counted final : public PassFile {
+   public:
+    Counted(CountingFs& fs, std::unique_ptr<File> inner) : PassFile(std::move(inner)), fs_(fs) {}
+    Result<std::size_t> read_at(MutableBytes out, std::int64_t at) override {
+      auto got = inner_->read_at(out, at);
+      if (got) fs_.bytes += *got;
+      return got;
+    }
+
+   private:
+    CountingFs& fs_;
+  };
+};
+
+// Without times there are no time entries, and with the time 0 the first one looks like none.
+TEST_F(SegmentIndexesTest, LogsWithoutTimesAreNotReadAgainAtEachOpen) {
+  for (const std::int64_t time : {-1, 0, 1}) {
+    SCOPED_TRACE(time);
+    const TempDir own;
+    root = own / "log";
+    small_segments(1 << 30, 4096);
+    p = new_process();
+    (void)p->create("t");
+    auto a = p->appender("t");
+    for (int i = 0; i < 3000; ++i)
+      must(append(*a, {std::string(300, 'x')}, TimestampMs(time)));
+    CountingFs fs;
+    must(append(*new_process(fs)->appender("t"), {"more"}, TimestampMs(time)));
+    EXPECT_LT(fs.bytes, 100'000U);
+  }
+}
+
+TEST_F(SegmentIndexesTest, AFullTimeIndexEndsTheSegment) {
+  p = new_process();
+  (void)p->create("t", 1, {{"segment.index.bytes", "40"}, {"index.interval.bytes", "0"}});
+  auto a = p->appender("t");
+  for (int i = 0; i < 9; ++i)
+    must(append(*a, {"x"}, kStart + i));
+  // Five offset entries would fit, and three time entries.
+  EXPECT_EQ(slurp(log_file(0, ".timeindex")).size(), 36U);
+  EXPECT_TRUE(exists(log_file(4)));
+}
+
 TEST_F(SegmentIndexesTest, AnEntryHoldsOnlyWhereABatchBegins) {
   fill(5);
   auto log = must(posix_fs().open(log_file(), OpenMode::kRead, 0));
