@@ -40,7 +40,7 @@ Progress::Progress(const Args& args, bool fits) {
              (when == "auto" && fits && !args.has("quiet") && ::isatty(STDERR_FILENO) == 1);
   if (!enabled_) return;
   begin_ms_ = steady_ms();
-  next_ms_ = begin_ms_ + (when == "always" ? kEveryMs : kFirstMs);
+  next_ms_ = begin_ms_ + (when == "always" ? 0 : kFirstMs);
 }
 
 Progress::~Progress() {

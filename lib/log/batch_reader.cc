@@ -1,6 +1,9 @@
 #include "log/batch_reader.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "base/crc32c.h"
 
 namespace spool {
 
@@ -8,6 +11,24 @@ namespace {
 
 /// So much more is read ahead than at once, at most.
 constexpr std::size_t kAheadChunks = 4;
+/// A length above this may be rot: it gets memory when the CRC of what it covers is right.
+constexpr std::int64_t kTrustedBytes = std::int64_t{16} << 20;
+
+/// Whether the CRC of a batch at `at` holds, of which the file has all bytes. Reads it in pieces.
+Result<bool> crc_holds(File& file, std::int64_t at, const BatchHeader& header) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+  constexpr auto kCovered = static_cast<std::int64_t>(batch_field::kAttributes);
+  Buffer piece;
+  std::uint32_t crc = 0;
+  for (std::int64_t done = kCovered; done < header.size();) {
+    piece.resize(static_cast<std::size_t>(std::min(kPiece, header.size() - done)));
+    TRY_ASSIGN(const std::size_t got, file.read_at(piece.mutable_bytes(), at + done));
+    if (got == 0) return false;
+    crc = crc32c_extend(crc, piece.bytes().first(got));
+    done += static_cast<std::int64_t>(got);
+  }
+  return crc == header.crc;
+}
 
 }  // namespace
 
@@ -83,7 +104,12 @@ Result<BatchReader::Item> BatchReader::next() {
       // Only a length that the file bears out is worth memory.
       want = static_cast<std::size_t>(header.size());
       TRY_ASSIGN(const FileStat st, file_->stat());
-      if (position_ + header.size() <= st.size) {
+      bool there = position_ + header.size() <= st.size;
+      if (there && header.size() > kTrustedBytes) {
+        TRY_ASSIGN(there, crc_holds(*file_, position_, header));
+        if (!there) state = BatchState::kBad;
+      }
+      if (there) {
         TRY(fill(want));
         state = check_batch(ahead(), header);
       }
@@ -108,6 +134,7 @@ constexpr std::size_t kSearchWindow = std::size_t{1} << 20;
 
 /// Whether a whole batch lies at `at`; reads it to check its CRC.
 Result<bool> whole_at(File& file, std::int64_t at, const BatchHeader& claimed, Buffer& scratch) {
+  if (claimed.size() > kTrustedBytes) return crc_holds(file, at, claimed);
   scratch.resize(static_cast<std::size_t>(claimed.size()));
   TRY_ASSIGN(const std::size_t got, file.read_at(scratch.mutable_bytes(), at));
   BatchHeader header;

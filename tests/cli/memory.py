@@ -74,6 +74,15 @@ def main():
 
         with open(source, "wb") as f:
             f.writelines(b"%d:%s\n" % (i, b"x" * 100) for i in range(60_000))
+        # A length that is rot, and that the file bears out.
+        subprocess.run([SPOOL, "produce", "rot", "--value", "x"], env=env, check=True)
+        log = os.path.join(env["SPOOL_DIR"], "rot-0", "0" * 20 + ".log")
+        with open(log, "r+b") as f:
+            batch = f.read()
+            f.write((1).to_bytes(8, "big") + (900 << 20).to_bytes(4, "big") + batch[12:])
+            f.truncate(1 << 30)
+        run("consume, a length of 900 MB", ("consume", "rot"), env, DEFAULT_MAX)
+
         subprocess.run([SPOOL, "topics", "create", "many", "-p", "300"], env=env, check=True)
         with open(source, "rb") as f:
             run("produce, 300 partitions", ("produce", "many", "-K:", "--fsync", "never"), env,
