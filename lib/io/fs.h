@@ -98,6 +98,8 @@ class Fs {
   [[nodiscard]] virtual Result<void> make_dir(const std::string& path, std::uint32_t mode) = 0;
   [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
   [[nodiscard]] virtual Result<void> unlink(const std::string& path) = 0;
+  /// Removes an empty folder.
+  [[nodiscard]] virtual Result<void> remove_dir(const std::string& path) = 0;
   /// fsync of a folder: names made, renamed or removed in it before the call are on disk.
   [[nodiscard]] virtual Result<void> sync_dir(const std::string& path) = 0;
   [[nodiscard]] virtual Result<FsKind> kind(const std::string& path) = 0;

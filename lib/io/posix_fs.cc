@@ -246,6 +246,11 @@ class PosixFs final : public Fs {
     return {};
   }
 
+  [[nodiscard]] Result<void> remove_dir(const std::string& path) override {
+    if (::rmdir(path.c_str()) != 0) return sys_fail("remove folder", path);
+    return {};
+  }
+
   [[nodiscard]] Result<void> sync_dir(const std::string& path) override {
     const Fd fd(open_retrying(path, O_RDONLY | O_DIRECTORY, 0));
     if (fd.get() < 0) return sys_fail("open", path);

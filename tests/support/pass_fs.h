@@ -57,6 +57,7 @@ class PassFs : public Fs {
     return inner_.rename(from, to);
   }
   Result<void> unlink(const std::string& path) override { return inner_.unlink(path); }
+  Result<void> remove_dir(const std::string& path) override { return inner_.remove_dir(path); }
   Result<void> sync_dir(const std::string& path) override { return inner_.sync_dir(path); }
   Result<FsKind> kind(const std::string& path) override { return inner_.kind(path); }
   Result<std::string> boot_id() override { return inner_.boot_id(); }
