@@ -74,6 +74,12 @@ Result<void> check_topic_name(std::string_view name) {
                           name, kTopicNameMax));
 }
 
+bool is_partition_folder(std::string_view name) {
+  std::string topic;
+  std::int32_t partition = 0;
+  return split_folder(name, topic, partition);
+}
+
 Store::Store(const Options& options, const std::string& root, const FileStat& st)
     : locks_(std::make_unique<DirLocks>(options.fs, root, st.mode & 0666U, options.give_up)),
       env_{.fs = options.fs,
@@ -117,7 +123,6 @@ Result<std::unique_ptr<Store>> Store::open_for_writing(const Options& options,
   return store;
 }
 
-/// Topics that have folders; all, or one. The catalogue is not looked at.
 Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only) {
   TRY_ASSIGN(const auto entries, env_.fs.list(env_.root));
   std::map<std::string, TopicInfo> found;
