@@ -99,17 +99,20 @@ constexpr auto kTopics = std::to_array<OptionDef>({
      "create", "1"},
     {"config", 'c', kList, "K=V", "a config under Kafka's name; repeatable", "", "", "create"},
     {"if-not-exists", '\0', kFlag, "", "an existing topic is no error", "", "", "create"},
-    {"regex", '\0', kFlag, "", "words are extended regular expressions", "", "", "list describe"},
-    {"internal", '\0', kFlag, "", "internal topics too", "", "", "list describe"},
+    {"regex", '\0', kFlag, "", "words are extended regular expressions", "", "",
+     "list describe verify repair"},
+    {"internal", '\0', kFlag, "", "internal topics too", "", "", "list describe verify repair"},
+    {"dry-run", '\0', kFlag, "", "say what would be done, and do nothing", "", "", "repair"},
+    {"yes", 'y', kFlag, "", "do it", "", "", "repair"},
+    {"print-data-log", '\0', kFlag, "", "print the records of a .log, too", "", "", "dump"},
     {"format", '\0', kValue, "F", "text (default), json, jsonl, tsv, csv",
-     "text,json,jsonl,tsv,csv", "", "list describe"},
+     "text,json,jsonl,tsv,csv", "", "list describe verify repair dump"},
 });
 
 constexpr auto kCommands = std::to_array<CommandDef>({
     {"produce", "[TOPIC] [FILE...] [OPTIONS]", "append lines or other input to a topic", kProduce},
     {"consume", "TOPIC... [OPTIONS]", "print the records of topics", kConsume},
-    {"topics", "list | create T... | describe [T...] [OPTIONS]", "make, list and describe topics",
-     kTopics},
+    {"topics", "ACTION [T...] [OPTIONS]", "make, list, describe, check and repair topics", kTopics},
 });
 
 }  // namespace

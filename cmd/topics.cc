@@ -24,6 +24,9 @@ constexpr auto kActions = std::to_array<Action>({
     {"list", topics_list},
     {"create", topics_create},
     {"describe", topics_describe},
+    {"verify", topics_verify},
+    {"repair", topics_repair},
+    {"dump", topics_dump},
 });
 
 std::string action_names() {

@@ -24,6 +24,9 @@ struct TopicsCall {
 [[nodiscard]] int topics_list(const TopicsCall& call);
 [[nodiscard]] int topics_create(const TopicsCall& call);
 [[nodiscard]] int topics_describe(const TopicsCall& call);
+[[nodiscard]] int topics_verify(const TopicsCall& call);
+[[nodiscard]] int topics_repair(const TopicsCall& call);
+[[nodiscard]] int topics_dump(const TopicsCall& call);
 
 // What they share.
 
