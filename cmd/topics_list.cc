@@ -15,7 +15,7 @@ int topics_list(const TopicsCall& call) {
         "topics", Error{Errc::kUsage, 0,
                         "list takes names only with --regex; 'topics describe T' shows one topic"});
   const auto store = Store::open(store_options(call.common), call.common.dir);
-  if (!store) return report_error(store.error());
+  if (!store) return report_open_error(store.error(), call.common.dir);
   const auto topics = choose_topics(**store, call);
   if (!topics) return report_topics_error(topics.error());
   if (call.format == TableFormat::kText) {
@@ -58,8 +58,7 @@ int topics_describe(const TopicsCall& call) {
       const std::int64_t bytes = partition_bytes(store.env(), place, *view);
       one.rows.push_back({number, start, end, segments, bytes});
       all.rows.push_back({t.name, t.id ? t.id->text() : std::string(), number, std::int64_t{0},
-                          std::string("0"), start, end, segments, bytes,
-                          config_text(t.config)});
+                          std::string("0"), start, end, segments, bytes, config_text(t.config)});
     }
     text += fmt::format("{}TOPIC: {}  ID: {}  PARTITIONS: {}  REPLICATION-FACTOR: 1  CONFIGS: {}\n",
                         text.empty() ? "" : "\n", t.name, t.id ? t.id->text() : "-",
