@@ -83,6 +83,12 @@ Result<void> check_topic_name(std::string_view name) {
                           name, kTopicNameMax));
 }
 
+bool is_partition_folder(std::string_view name) {
+  std::string topic;
+  std::int32_t partition = 0;
+  return split_folder(name, topic, partition);
+}
+
 Store::Store(const Options& options, const std::string& root, const FileStat& st)
     : locks_(std::make_unique<DirLocks>(options.fs, root, st.mode & 0666U, options.give_up)),
       env_{.fs = options.fs,
@@ -150,6 +156,10 @@ void Store::add_metadata(TopicInfo& topic) {
   topic.config_known = true;
   topic.config = known->config;
   topic.replicas = known->partitions;
+}
+
+Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only) {
+  return foreign_topics(only, Catalogue{});
 }
 
 /// Topics that have folders; all, or one. Of the catalogue only those are looked at that are on
