@@ -23,7 +23,7 @@ constexpr std::size_t kLargeRecord = std::size_t{1} << 20;
 /// Without reports nobody waits for a sync before the input pauses; this bounds what the last one
 /// has to do.
 constexpr std::size_t kUnsyncedBytesMax = std::size_t{32} << 20;
-/// Batches that are kept because reports of them print contents.
+/// Of what waits to be reported.
 constexpr std::size_t kKeptBytesMax = std::size_t{4} << 20;
 constexpr std::size_t kSpareBuilders = 6;
 /// A disk that answers late is waited for so long after a signal; other processes and readers, see
@@ -132,11 +132,12 @@ bool Batcher::added(PartitionId id, Partition& p, std::size_t before, std::int32
     if (runs_.empty() || runs_.back().partition != id) runs_.push_back({id, 0});
     runs_.back().count += records;
   }
-  if (options_.fsync == Fsync::kRecord || p.builder->size() >= options_.batch_bytes)
-    return send(id, p);
-  if (open_bytes_ > kOpenBytesMax) return send_all();
-  if (options_.report_contents) return wait_for_reports();
-  return true;
+  if (options_.fsync == Fsync::kRecord || p.builder->size() >= options_.batch_bytes) {
+    if (!send(id, p)) return false;
+  } else if (open_bytes_ > kOpenBytesMax && !send_all()) {
+    return false;
+  }
+  return !options_.report || wait_for_reports();
 }
 
 /// Batches are kept for their reports: where those are taken slowly, the input waits.
@@ -322,7 +323,11 @@ void Batcher::append_loop() {
     if (done) {
       queued_bytes_ -= std::min(queued_bytes_, batch.bytes);
       unsynced_bytes_ += batch.bytes;
-      if (options_.report_contents) kept_bytes_ += batch.bytes;
+      if (options_.report) {
+        batch.kept = sizeof(Batch) + batch.runs.size() * sizeof(Run);
+        if (options_.report_contents) batch.kept += batch.bytes;
+        kept_bytes_ += batch.kept;
+      }
       if (options_.report || options_.fsync == Fsync::kBatch) {
         to_sync_.push_back(std::move(batch));
       } else {
@@ -434,10 +439,10 @@ std::int64_t Batcher::report_some(const Run& run, Unreported& u) {
     if (++u.done_in_front < batch.count) continue;
     u.done_in_front = 0;
     u.records.reset();
-    if (batch.builder) {
-      recycle(std::move(batch.builder));
+    if (batch.builder) recycle(std::move(batch.builder));
+    {
       const std::lock_guard guard(mutex_);
-      kept_bytes_ -= batch.bytes;
+      kept_bytes_ -= batch.kept;
       room_.notify_one();
     }
     u.batches.pop_front();

@@ -114,6 +114,7 @@ class Batcher {
     std::unique_ptr<BatchBuilder> builder;
     std::size_t bytes = 0;
     std::int32_t count = 0;
+    std::size_t kept = 0;   ///< memory until it is reported
     BatchHeader stored;     ///< as it was appended
     std::vector<Run> runs;  ///< of the input since the batch before
   };

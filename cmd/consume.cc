@@ -386,9 +386,9 @@ Result<Consumer::Flow> Consumer::on_deleted(Lane& lane, const Error& error) {
   if (std::find(missing_.begin(), missing_.end(), topic) == missing_.end())
     missing_.push_back(topic);
   look_again_ = true;
-  int index = 0;
+  std::size_t index = 0;
   for (Lane& l : lanes_)
-    l.watched = watcher_.add(l.place.dir, index++);
+    watch(l, index++);
   return Flow::kOn;
 }
 
@@ -479,6 +479,7 @@ Result<void> Consumer::work() {
       TRY_ASSIGN(flow, print_from_nth(topic));
     }
     if (flow == Flow::kStop) return {};
+    last_progress_ms_ = steady_ms();
   }
   TRY(follow());
   return {};

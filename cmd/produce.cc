@@ -204,7 +204,8 @@ Result<Producer::Flow> Producer::wait_for_input() {
     if (lingers) {
       timeout = open_since_ms_ + options_.linger_ms - now;
     } else {
-      (void)flush_all_if_idle();  // when the appender is busy it wakes us
+      (void)flush_all_if_idle();             // when the appender is busy it wakes us
+      if (any_failed()) return Flow::kStop;  // that may have swallowed a wake-up
     }
     if (common_.timeout_ms) {
       const std::int64_t left = last_input_ms_ + *common_.timeout_ms - now;
@@ -418,7 +419,10 @@ Result<void> Producer::pump() {
     if (flow == Flow::kStop) return {};
     progress_.update(input_.bytes_read(), taken_, {input_.bytes_read(), input_bytes_});
     if (got == Input::Got::kFileEnd) {
-      TRY(input_.open_next());
+      if (const auto opened = input_.open_next(); !opened) {
+        if (pending_signal() != 0) return {};
+        return fail(opened.error());
+      }
       framer_->begin_file(input_.name());
     }
   }
@@ -528,7 +532,10 @@ int Producer::run() {
   framer_ = std::move(*framer);
   // What cannot be read is said before a topic is made for it.
   if (options_.read_input)
-    if (const auto opened = input_.open_next(); !opened) return report_error(opened.error());
+    if (const auto opened = input_.open_next(); !opened) {
+      if (pending_signal() != 0) die_of(pending_signal());
+      return report_error(opened.error());
+    }
   if (options_.topic) {
     const auto sink = sink_for(*options_.topic);
     if (!sink) {

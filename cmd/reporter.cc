@@ -1,6 +1,7 @@
 #include "reporter.h"
 
 #include <cerrno>
+#include <mutex>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -44,7 +45,12 @@ void Reporter::on_stored(const StoredRecord* stored) {
 }
 
 void Reporter::flush() {
-  if (!failed() && !out_.empty() && !write_all(STDOUT_FILENO, out_)) problem_ = errno;
+  {
+    // Reports of several topics come from several threads, and lines must stay whole.
+    static std::mutex stdout_mutex;
+    const std::lock_guard guard(stdout_mutex);
+    if (!failed() && !out_.empty() && !write_all(STDOUT_FILENO, out_)) problem_ = errno;
+  }
   if (failed()) lost_ += in_out_;
   in_out_ = 0;
   out_.clear();

@@ -68,8 +68,8 @@ void Description::add(TopicInfo topic) {
     const bool told = known != topic.replicas.end();
     one.rows.push_back({number, start, end, segments, bytes});
     all_.rows.push_back({topic.name, id, number, std::int64_t{told ? known->second.leader : 0},
-                         told ? numbers(known->second.replicas) : "0", start, end, segments,
-                         bytes, config_text(topic.config)});
+                         told ? numbers(known->second.replicas) : "0", start, end, segments, bytes,
+                         config_text(topic.config)});
   }
   text_ += fmt::format("{}TOPIC: {}  ID: {}  PARTITIONS: {}  REPLICATION-FACTOR: {}  CONFIGS: {}\n",
                        text_.empty() ? "" : "\n", topic.name, topic.id ? id : "-",

@@ -160,9 +160,10 @@ Result<std::shared_ptr<File>> DirLocks::lock_named(std::string_view name, std::i
           fmt::format("'{}': another process holds the lock '{}' and does not go on", dir_, name));
     if (!got) return fail(got.error());
     const std::lock_guard guard(mutex_);
-    TRY_ASSIGN(const bool named, bytes_named());
-    if (named && file == bytes_) return file;
+    const auto named = bytes_named();
+    if (named && *named && file == bytes_) return file;
     (void)file->unlock(at, 1);
+    if (!named) return fail(named.error());
   }
   return fail(Errc::kConflict, "'" + join_path(dir_, kLocksFile) + "' keeps being replaced");
 }

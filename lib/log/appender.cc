@@ -82,7 +82,7 @@ Result<bool> Appender::state_unchanged() {
     if (there.error().code == Errc::kNotFound) return false;
     return fail(there.error());
   }
-  // A mark makes the file longer, so that an inode that is used again cannot hide it.
+  // A mark makes the file longer ("1 BASE" for "0"): an inode that is used again cannot hide it.
   if (there->same_file(state_file_) && there->size == state_file_.size) return true;
   TRY(load_state());
   return state_ && !state_->suspect;
@@ -194,7 +194,9 @@ Result<void> Appender::open_same_life(Offset last) {
                                   place_.config.index_interval_bytes, env_.file_mode));
   indexes_ = std::move(indexes);
   const Offset point = state_->recovery_point;
-  TRY_ASSIGN(Tail tail, scan_tail(env_, place_, last, point, *indexes_, std::move(file)));
+  // What a foreign log lost is cut like any torn end: with a copy, under a new epoch.
+  TRY_ASSIGN(Tail tail, scan_tail(env_, place_, last, place_.ours ? point : Offset(0), *indexes_,
+                                  std::move(file)));
   TRY(adopt_tail(std::move(tail), false));
   if (tail_.cut) TRY(raise_epoch());
   if (tail_.transactional && state_->plain) {

@@ -116,8 +116,11 @@ Result<void> Appender::pass_lost_end(Offset point, bool copied) {
         fmt::format("'{}' is a copy without offsets {} to {}: appending goes on behind them", path,
                     end.value(), point.value() - 1));
     auto filler = empty_batch(end, point, epoch_);
+    const std::int64_t before = tail_.size;
     TRY(write(filler, BatchHeader::decode(filler.data())));
-    return tail_.file->sync();
+    const auto synced = tail_.file->sync();
+    if (!synced) (void)tail_.file->truncate(before);  // nobody may find it and call it synced
+    return synced;
   }
   env_.notice(fmt::format(
       "'{}' is damaged at byte {}: offsets {} to {} were on disk and are gone; appending "

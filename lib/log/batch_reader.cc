@@ -76,7 +76,7 @@ Result<void> BatchReader::fill(std::size_t want) {
     used_ = 0;
   }
   const std::size_t have = buffer_.size();
-  if (want <= chunk_bytes_) buffer_.shrink(2 * chunk_bytes_ + have);
+  if (have == 0 && want <= chunk_bytes_) buffer_.shrink(2 * chunk_bytes_);
   const std::size_t target = std::max(want, std::max(chunk_bytes_, have));
   buffer_.reserve(target);
   buffer_.resize(target);
@@ -86,7 +86,7 @@ Result<void> BatchReader::fill(std::size_t want) {
   if (!got) return fail(got.error());
   if (buffer_.size() < target)
     chunks_in_a_row_ = 0;
-  else if (have == 0)
+  else
     read_ahead();
   return {};
 }

@@ -64,9 +64,9 @@ Result<std::optional<PartitionState>> read_state(Fs& fs, const std::string& dir)
 Result<void> write_state(Fs& fs, const std::string& dir, const PartitionState& state,
                          std::uint32_t mode, Durability durability) {
   const std::string text = with_checksum(fmt::format(
-      "spool state {}\nboot {}\nfolder {} {}\nrecovery-point {}\nplain {}\nsuspect {} {}\n",
-      kVersion, state.boot_id, state.device, state.inode, state.recovery_point.value(),
-      state.plain ? 1 : 0, state.suspect ? 1 : 0, state.suspect ? state.suspect_from.value() : 0));
+      "spool state {}\nboot {}\nfolder {} {}\nrecovery-point {}\nplain {}\nsuspect {}\n", kVersion,
+      state.boot_id, state.device, state.inode, state.recovery_point.value(), state.plain ? 1 : 0,
+      state.suspect ? fmt::format("1 {}", state.suspect_from.value()) : std::string("0")));
   return replace_file(fs, state_path(dir), text, mode, durability);
 }
 

@@ -4,10 +4,10 @@
 ///   spool state 1
 ///   boot BOOT_ID              the kernel's boot id when this was written
 ///   folder DEVICE INODE       the partition folder's; a copy has others
-///   recovery-point OFFSET     everything below is on disk; old at worst, never ahead, never
-///   lowered plain 0|1                 1: no transactional batch was ever appended here suspect 0|1
-///   BASE          1: an fsync failed; copy the segments from BASE on before trusting
-///                             them
+///   recovery-point OFFSET     all below is on disk; old at worst, never ahead
+///   plain 0|1                 1: no transactional batch was ever appended here
+///   suspect 0                 or `suspect 1 BASE`: an fsync failed; copy the
+///                             segments from BASE on before trusting them
 ///   xxh3 HEX
 ///
 /// Rewritten by rename, only under the partition's append byte. Readers use `plain` as a hint.

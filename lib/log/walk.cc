@@ -73,8 +73,14 @@ Result<WalkEnd> walk_segment(
     }
     end.bytes_left = true;
     if (!rules.pass_rot && end.next_offset >= rules.rot_below) return end;
-    TRY_ASSIGN(const auto found, find_behind(reader.file(), end.size, end.next_offset, rules.dense,
-                                             end.next_offset < rules.rot_below));
+    // A batch within a record of the bad one is believed only where nothing else is found, and
+    // where all was on disk once.
+    TRY_ASSIGN(auto found,
+               find_behind(reader.file(), end.size, end.next_offset, rules.dense, false));
+    if (!found && end.next_offset < rules.rot_below) {
+      TRY_ASSIGN(found, find_behind(reader.file(), end.size, end.next_offset, rules.dense, true));
+      if (found && found->header.base_offset >= rules.rot_below) found.reset();
+    }
     if (!found) return end;
     if (on_rot) on_rot({end.size, end.next_offset, *found});
     end = {found->position, found->header.base_offset, false};

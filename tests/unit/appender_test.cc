@@ -320,16 +320,6 @@ TEST_F(AppenderTest, RecoveryPointDoesNotRiseByASyncOfAnEarlierSegment) {
   EXPECT_EQ(state().recovery_point, Offset(1));
 }
 
-TEST_F(AppenderTest, AnUnfinishedCompactionIsLeftAlone) {
-  auto p = new_process();
-  (void)p->create("t");
-  must(append(*p->appender("t"), {"a"}));
-  spew(file("00000000000000000000.log.swap"), "");
-  const auto refused = append(*p->appender("t"), {"b"});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::kConflict);
-}
-
 TEST_F(AppenderTest, AnotherOnesCutIsSeenByAnOpenAppender) {
   auto p = new_process();
   (void)p->create("t");
