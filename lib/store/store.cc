@@ -158,10 +158,6 @@ void Store::add_metadata(TopicInfo& topic) {
   topic.replicas = known->partitions;
 }
 
-Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only) {
-  return foreign_topics(only, Catalogue{});
-}
-
 /// Topics that have folders; all, or one. Of the catalogue only those are looked at that are on
 /// their way out: their folders are nobody's any more.
 Result<std::vector<TopicInfo>> Store::foreign_topics(const std::string* only,

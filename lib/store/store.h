@@ -80,9 +80,10 @@ class Store {
   [[nodiscard]] Result<TopicInfo> find_topic(const std::string& name);
   /// All, by name, internal ones too.
   [[nodiscard]] Result<std::vector<TopicInfo>> list_topics();
-  /// Topics that have folders, all or `only` one; the catalogue is not looked at, and none of them
-  /// counts as ours.
-  [[nodiscard]] Result<std::vector<TopicInfo>> foreign_topics(const std::string* only);
+  /// All that have folders, by name; the catalogue is not looked at, and none counts as ours.
+  [[nodiscard]] Result<std::vector<TopicInfo>> topics_by_folder() {
+    return foreign_topics(nullptr, Catalogue());
+  }
 
   /// Durable on return; partition folders are made by whoever first appends. Errc::kExists when
   /// there is one, Errc::kConflict in a directory whose topics belong to a broker.

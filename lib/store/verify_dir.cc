@@ -104,7 +104,7 @@ Result<void> DirectoryCheck::read_topics() {
   auto topics = store_.list_topics();
   if (!topics && topics.error().code == Errc::kCorrupt) {
     findings_.push_back(damage_in(join_path(env_.root, "spool.topics"), topics.error().message()));
-    topics = store_.foreign_topics(nullptr);
+    topics = store_.topics_by_folder();
   }
   if (!topics) return fail(topics.error());
   topics_ = std::move(*topics);
