@@ -83,6 +83,12 @@ Result<void> check_topic_name(std::string_view name) {
                           name, kTopicNameMax));
 }
 
+bool is_partition_folder(std::string_view name) {
+  std::string topic;
+  std::int32_t partition = 0;
+  return split_folder(name, topic, partition);
+}
+
 Store::Store(const Options& options, const std::string& root, const FileStat& st)
     : locks_(std::make_unique<DirLocks>(options.fs, root, st.mode & 0666U, options.give_up)),
       env_{.fs = options.fs,

@@ -44,6 +44,8 @@ struct TopicChange {
 
 /// 1 to 249 of [A-Za-z0-9._-], not "." or "..". Errc::kUsage otherwise.
 [[nodiscard]] Result<void> check_topic_name(std::string_view name);
+/// Whether a folder of this name is a partition: "TOPIC-N".
+[[nodiscard]] bool is_partition_folder(std::string_view name);
 /// Topics of brokers and clients themselves: __consumer_offsets and its like.
 [[nodiscard]] inline bool is_internal_topic(std::string_view name) {
   return name.starts_with("__");
@@ -78,6 +80,10 @@ class Store {
   [[nodiscard]] Result<TopicInfo> find_topic(const std::string& name);
   /// All, by name, internal ones too.
   [[nodiscard]] Result<std::vector<TopicInfo>> list_topics();
+  /// All that have folders, by name; the catalogue is not looked at, and none counts as ours.
+  [[nodiscard]] Result<std::vector<TopicInfo>> topics_by_folder() {
+    return foreign_topics(nullptr, Catalogue());
+  }
 
   /// Durable on return; partition folders are made by whoever first appends. Errc::kExists when
   /// there is one, Errc::kConflict in a directory whose topics belong to a broker.
