@@ -109,22 +109,24 @@ constexpr auto kTopics = std::to_array<OptionDef>({
     {"if-exists", '\0', kFlag, "", "a missing topic is no error", "", "",
      "alter delete trim offsets"},
     {"dry-run", '\0', kFlag, "", "print what would be done, and do nothing", "", "",
-     "create alter delete trim"},
-    {"yes", 'y', kFlag, "", "do not ask", "", "", "delete trim"},
+     "create alter delete trim repair"},
+    {"yes", 'y', kFlag, "", "do not ask; repair: do it", "", "", "delete trim repair"},
+    {"print-data-log", '\0', kFlag, "", "print the records of a .log, too", "", "", "dump"},
     {"regex", '\0', kFlag, "", "words are extended regular expressions", "", "",
-     "list describe alter delete trim offsets"},
+     "list describe alter delete trim offsets verify repair"},
     {"internal", '\0', kFlag, "", "internal topics too", "", "",
-     "list describe alter delete trim offsets"},
+     "list describe alter delete trim offsets verify repair"},
     {"format", '\0', kValue, "F", "text (default), json, jsonl, tsv, csv",
-     "text,json,jsonl,tsv,csv", "", "list describe alter delete trim offsets"},
+     "text,json,jsonl,tsv,csv", "", "list describe alter delete trim offsets verify repair dump"},
 });
 
 constexpr auto kCommands = std::to_array<CommandDef>({
     {"produce", "[TOPIC] [FILE...] [OPTIONS]", "append lines or other input to a topic", kProduce},
     {"consume", "TOPIC... [OPTIONS]", "print the records of topics", kConsume},
     {"topics",
-     "list | create T... | alter T | describe [T...] | delete T... | trim T | offsets T [OPTIONS]",
-     "make, change, list and trim topics", kTopics},
+     "list | create T... | alter T | describe [T...] | delete T... | trim T | offsets T | "
+     "verify [T...] | repair [T...] | dump FILE|T [OPTIONS]",
+     "make, change, list, check and repair topics", kTopics},
 });
 
 }  // namespace

@@ -28,6 +28,9 @@ constexpr auto kActions = std::to_array<Action>({
     {"delete", topics_delete},
     {"trim", topics_trim},
     {"offsets", topics_offsets},
+    {"verify", topics_verify},
+    {"repair", topics_repair},
+    {"dump", topics_dump},
 });
 
 std::string action_names() {

@@ -29,6 +29,9 @@ struct TopicsCall {
 [[nodiscard]] int topics_delete(const TopicsCall& call);
 [[nodiscard]] int topics_trim(const TopicsCall& call);
 [[nodiscard]] int topics_offsets(const TopicsCall& call);
+[[nodiscard]] int topics_verify(const TopicsCall& call);
+[[nodiscard]] int topics_repair(const TopicsCall& call);
+[[nodiscard]] int topics_dump(const TopicsCall& call);
 
 // What they share.
 

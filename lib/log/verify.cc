@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "io/atomic_file.h"
+#include "log/checkpoint.h"
 #include "log/state_file.h"
 #include "log/transactions.h"
 
