@@ -77,6 +77,8 @@ int run_program(int argc, char** argv) {
   if (parsed->has("version")) return print("spool " SPOOL_VERSION "\n");
   if (command->name == "produce") return run_produce(*parsed);
   if (command->name == "consume") return run_consume(*parsed);
+  if (command->name == "groups") return run_groups(*parsed);
+  if (command->name == "reset-offsets") return run_reset_offsets(*parsed);
   return run_topics(*parsed);
 }
 

@@ -13,5 +13,7 @@ namespace spool {
 [[nodiscard]] int run_produce(const Args& args);
 [[nodiscard]] int run_consume(const Args& args);
 [[nodiscard]] int run_topics(const Args& args);
+[[nodiscard]] int run_groups(const Args& args);
+[[nodiscard]] int run_reset_offsets(const Args& args);
 
 }  // namespace spool

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "context.h"
+#include "group_view.h"
 
 namespace spool {
 
@@ -45,8 +46,16 @@ std::vector<std::int32_t> DirectoryNames::partitions(const NamePlace& place,
   return out;
 }
 
-std::vector<std::string> DirectoryNames::groups(const NamePlace& /*place*/) {
-  return {};
+std::vector<std::string> DirectoryNames::groups(const NamePlace& place) {
+  std::vector<std::string> out;
+  const auto store = open_quietly(place);
+  if (store == nullptr) return out;
+  OffsetStore offsets(*store);
+  const auto groups = view_groups(*store, offsets);
+  if (!groups) return out;
+  for (const auto& [name, group] : *groups)
+    out.push_back(name);
+  return out;
 }
 
 }  // namespace spool

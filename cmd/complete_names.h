@@ -10,7 +10,6 @@ class DirectoryNames : public LiveNames {
  public:
   std::vector<std::string> topics(const NamePlace& place) override;
   std::vector<std::int32_t> partitions(const NamePlace& place, const std::string& topic) override;
-  /// None yet: this version keeps no groups.
   std::vector<std::string> groups(const NamePlace& place) override;
 };
 

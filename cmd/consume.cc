@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "consume_group.h"
 #include "consume_options.h"
 #include "context.h"
 #include "io/watch.h"
@@ -531,10 +532,14 @@ int run_consume(const Args& args) {
   auto printer = Printer::make(*options);
   if (!printer) return usage_error("consume", printer.error());
   install_signals();
-  auto store = Store::open(store_opts, common->dir);
+  const bool in_group = options->group.commits() || options->group.exec;
+  const auto open_store = [&] {
+    return options->group.name ? Store::open_for_writing(store_opts, common->dir, false)
+                               : Store::open(store_opts, common->dir);
+  };
+  auto store = open_store();
   for (const std::int64_t begin = steady_ms();
-       !store && store.error().code == Errc::kNotFound && options->retry;
-       store = Store::open(store_opts, common->dir)) {
+       !store && store.error().code == Errc::kNotFound && options->retry; store = open_store()) {
     pollfd signalled{signal_fd(), POLLIN, 0};
     (void)::poll(&signalled, 1, kRetryMs);
     if (pending_signal() != 0) die_of(pending_signal());
@@ -544,6 +549,7 @@ int run_consume(const Args& args) {
     }
   }
   if (!store) return report_open_error(store.error(), common->dir);
+  if (in_group) return run_consume_group(**store, *options, *common, std::move(*printer));
   return Consumer(**store, *options, *common, std::move(*printer), args).run();
 }
 

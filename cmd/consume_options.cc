@@ -25,6 +25,10 @@ Result<void> read_span(const Args& args, TimestampMs now, ConsumeOptions& out) {
     (from_nth ? out.from_nth : out.tail) = value;
   }
   for (const std::string& text : args.list("offset")) {
+    if (text == "stored") {
+      out.group.stored = true;
+      continue;
+    }
     TRY_ASSIGN(const OffsetSpec spec, parse_offset_spec(text, now));
     if (spec.partition) {
       out.for_partition.push_back(spec);
@@ -111,6 +115,7 @@ Result<ConsumeOptions> read_consume_options(const Args& args, TimestampMs now) {
   out.fail_empty = args.has("fail-empty");
   out.skip_damaged = args.has("skip-damaged");
   out.raw = args.has("raw");
+  TRY(read_group_options(args, out.group));
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "group_options.h"
 #include "offset_spec.h"
 #include "options.h"
 
@@ -43,6 +44,7 @@ struct ConsumeOptions {
   bool fail_empty = false;
   bool skip_damaged = false;
   bool raw = false;
+  GroupOptions group;
 };
 
 /// Errc::kUsage.

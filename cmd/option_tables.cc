@@ -75,6 +75,17 @@ constexpr auto kConsume = std::to_array<OptionDef>({
      "now,today,yesterday"},
     {"from-beginning", '\0', kFlag, "", "start at the log start (the default)"},
     {"partition", 'p', kValue, "LIST", "only these partitions, such as 0,2,4-7"},
+    {"group", 'g', kValue, "G",
+     "share the partitions with all of this name; go on where it stopped"},
+    {"reset", '\0', kValue, "WHERE",
+     "where a group without a commit starts: earliest, latest, error", "earliest,latest,error"},
+    {"commit", '\0', kValue, "WHEN", "what counts as consumed: written (default), end, never",
+     "written,end,never"},
+    {"exec", '\0', kValue, "CMD", "give each record to sh -c CMD; committed when that succeeds"},
+    {"batch", '\0', kValue, "N", "with --exec: up to N records at a time"},
+    {"ack-fd", '\0', kValue, "FD",
+     "commit what is read back from FD: lines TOPIC PARTITION OFFSET"},
+    {"offsets-file", '\0', kValue, "F", "keep the offsets in F instead of in a group"},
     {"format", 'F', kValue, "FMT", "output format, such as '%p %o %v\\n'"},
     {"json", 'J', kFlag, "", "a JSON record a line"},
     {"delimiter", 'D', kValue, "S", "behind each record (default \\n)"},
@@ -120,6 +131,50 @@ constexpr auto kTopics = std::to_array<OptionDef>({
     {"print-data-log", '\0', kFlag, "", "print the records of a .log, too", "", "", "dump"},
 });
 
+constexpr auto kGroups = std::to_array<OptionDef>({
+    {"members", '\0', kFlag, "", "who reads what", "", "", "describe"},
+    {"state", '\0', kFlag, "", "state, members and generation of each group", "", "",
+     "list describe"},
+    {"offsets", '\0', kFlag, "", "offsets and lag of each partition (the default)", "", "",
+     "describe"},
+    {"all-groups", '\0', kFlag, "", "all groups (the default where none is named)", "", "",
+     "describe"},
+    {"topic", 't', kList, "T[:P]", "only this topic, or these partitions of it; repeatable", "", "",
+     "describe delete-offsets export copy"},
+    {"regex", '\0', kFlag, "", "words are extended regular expressions", "", "", "list describe"},
+    {"watch", 'w', kOptional, "SECS", "again every SECS seconds (default 2), with rates", "", "",
+     "describe"},
+    {"max-lag", '\0', kValue, "N", "status 1 when a group is more than N records behind", "", "",
+     "describe"},
+    {"until-caught-up", '\0', kFlag, "", "wait until nothing is left to read", "", "", "describe"},
+    {"format", '\0', kValue, "F", "text (default), json, jsonl, tsv, csv",
+     "text,json,jsonl,tsv,csv", "", "list describe"},
+});
+
+constexpr auto kResetOffsets = std::to_array<OptionDef>({
+    {"group", 'g', kList, "G", "the group; repeatable"},
+    {"topic", 't', kList, "T[:P,P]", "a topic, or these partitions of it; repeatable"},
+    {"all-topics", '\0', kFlag, "", "all topics of which the group has an offset"},
+    {"to-earliest", '\0', kFlag, "", "to the log start"},
+    {"to-latest", '\0', kFlag, "", "to the end"},
+    {"to-current", '\0', kFlag, "", "to where it is (for --export)"},
+    {"to-offset", '\0', kValue, "N", "to this offset"},
+    {"shift-by", '\0', kValue, "N", "by N records, back where N is negative"},
+    {"to-datetime", '\0', kValue, "TIME", "to the first record at or after TIME"},
+    {"by-duration", '\0', kValue, "DUR", "to the first record at or after DUR ago"},
+    {"from-file", '\0', kValue, "F", "to what a file says: CSV, lines T P O, or JSON; - is stdin"},
+    {"to-group", '\0', kValue, "G", "to where another group is"},
+    {"to", '\0', kValue, "SPEC", "to a place as consume -o takes it"},
+    {"undo", '\0', kFlag, "", "to where the last executed reset found it"},
+    {"execute", 'y', kFlag, "", "do it; without it only the plan is shown", "", "yes"},
+    {"dry-run", '\0', kFlag, "", "show the plan (the default)"},
+    {"export", '\0', kFlag, "", "print the plan as CSV for --from-file, and nothing else"},
+    {"strict", '\0', kFlag, "", "an offset out of range is an error, not cut to the range"},
+    {"force", '\0', kFlag, "", "though members live: what they commit later is refused"},
+    {"format", '\0', kValue, "F", "text (default), json, jsonl, tsv, csv",
+     "text,json,jsonl,tsv,csv"},
+});
+
 constexpr auto kCommands = std::to_array<CommandDef>({
     {"produce", "[TOPIC] [FILE...] [OPTIONS]", "append lines or other input to a topic", kProduce},
     {"consume", "TOPIC... [OPTIONS]", "print the records of topics", kConsume},
@@ -127,6 +182,10 @@ constexpr auto kCommands = std::to_array<CommandDef>({
      "list | create T... | alter T | describe [T...] | delete T... | trim T | offsets T | "
      "verify [T...] | repair [T...] | dump FILE|T... [OPTIONS]",
      "make, change, list, trim, check and repair topics", kTopics},
+    {"groups", "list | describe [G...] | delete G... | delete-offsets G | export G | copy G G",
+     "show, copy and delete consumer groups", kGroups},
+    {"reset-offsets", "-g G (-t T | --all-topics) [OPTIONS]", "move a group to other offsets",
+     kResetOffsets},
 });
 
 }  // namespace

@@ -260,7 +260,7 @@ std::string program_help() {
       "usage: spool COMMAND [OPTIONS]\n\n"
       "Topics in a directory, in Kafka's own log format: no daemon needed.\n\ncommands:\n";
   for (const CommandDef& c : commands())
-    out += fmt::format("  {:<12}{}\n", c.name, c.summary);
+    out += fmt::format("  {:<15}{}\n", c.name, c.summary);
   out += "\ncommon options:\n";
   for (const OptionDef& o : common_options())
     out += option_line(o);

@@ -52,9 +52,29 @@ std::string escape_for_terminal(std::string_view text) {
   return out;
 }
 
+/// As write_all(), and counts what is taken, part of a piece too.
+bool Output::write_out(std::string_view text, std::size_t unescaped) {
+  if (escape_) {
+    const bool good = write_all(STDOUT_FILENO, text);
+    if (good) written_ += static_cast<std::int64_t>(unescaped);
+    return good;
+  }
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (n < 0) {
+      if (errno == EINTR && pending_signal() == 0) continue;
+      return false;
+    }
+    written_ += n;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 bool Output::flush() {
   if (text_.empty()) return !failed();
-  bytes_ += static_cast<std::int64_t>(text_.size());
+  const std::size_t unescaped = text_.size();
+  bytes_ += static_cast<std::int64_t>(unescaped);
   if (escape_) text_ = escape_for_terminal(text_);
   std::unique_lock guard(mutex_);
   if (problem_ != 0) return false;
@@ -64,7 +84,7 @@ bool Output::flush() {
     taken_.wait(guard, [&] { return problem_ != 0 || (ready_.empty() && !writing_); });
     if (problem_ != 0) return false;
     guard.unlock();
-    const bool good = write_all(STDOUT_FILENO, text_);
+    const bool good = write_out(text_, unescaped);
     const int problem = errno;
     if (text_.size() > kLargeBytes) std::string().swap(text_);
     text_.clear();
@@ -77,6 +97,7 @@ bool Output::flush() {
   taken_.wait(guard, [&] { return ready_.empty() || problem_ != 0; });
   if (problem_ != 0) return false;
   ready_.swap(text_);
+  ready_unescaped_ = unescaped;
   guard.unlock();
   filled_.notify_one();
   text_.clear();
@@ -90,7 +111,7 @@ bool Output::write_through(std::string_view large) {
   taken_.wait(guard, [&] { return problem_ != 0 || (ready_.empty() && !writing_); });
   if (problem_ != 0) return false;
   guard.unlock();
-  const bool good = write_all(STDOUT_FILENO, large);
+  const bool good = write_out(large, large.size());
   const int problem = errno;
   guard.lock();
   if (!good) problem_ = problem;
@@ -101,6 +122,7 @@ void Output::write_loop() {
   const NudgedThread nudged;  // so that a reader that takes nothing cannot outlast a signal
   std::string piece;
   for (;;) {
+    std::size_t unescaped = 0;
     {
       std::unique_lock guard(mutex_);
       writing_ = false;
@@ -108,11 +130,12 @@ void Output::write_loop() {
       filled_.wait(guard, [&] { return stop_ || !ready_.empty(); });
       if (ready_.empty()) return;
       piece.swap(ready_);
+      unescaped = ready_unescaped_;
       ready_.clear();
       writing_ = true;
       taken_.notify_one();
     }
-    const bool good = write_all(STDOUT_FILENO, piece);
+    const bool good = write_out(piece, unescaped);
     const int problem = errno;
     piece.clear();
     if (good) continue;

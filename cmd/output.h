@@ -2,6 +2,7 @@
 /// Standard output of consume: filled by one thread, written by another, so that formatting and
 /// writing go on side by side.
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -37,19 +38,25 @@ class Output {
 
   /// Handed over so far.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  /// Of these, the bytes that write(2) has taken; all bytes are counted as they were before
+  /// escaping. For any thread.
+  [[nodiscard]] std::int64_t written() const { return written_.load(); }
 
   static constexpr std::size_t kFullBytes = std::size_t{256} << 10;
 
  private:
   void write_loop();
+  [[nodiscard]] bool write_out(std::string_view text, std::size_t unescaped);
 
   const bool escape_;
   std::string text_;
   std::int64_t bytes_ = 0;
+  std::atomic<std::int64_t> written_{0};
   std::mutex mutex_;  ///< guards all below
   std::condition_variable filled_;
   std::condition_variable taken_;
   std::string ready_;
+  std::size_t ready_unescaped_ = 0;  ///< its size before escaping
   bool writing_ = false;
   bool stop_ = false;
   int problem_ = 0;

@@ -11,7 +11,11 @@ namespace {
 
 std::string text_of(const Cell& cell) {
   if (const auto* n = std::get_if<std::int64_t>(&cell)) return std::to_string(*n);
-  return std::get<std::string>(cell);
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  return {};
+}
+std::string shown(const Cell& cell) {
+  return std::holds_alternative<std::monostate>(cell) ? "-" : text_of(cell);
 }
 
 std::string csv(const std::string& text) {
@@ -50,7 +54,7 @@ std::string aligned(const Table& table) {
     widths.push_back(name.size());
   for (const auto& row : table.rows)
     for (std::size_t i = 0; i < row.size(); ++i)
-      widths[i] = std::max(widths[i], text_of(row[i]).size());
+      widths[i] = std::max(widths[i], shown(row[i]).size());
   std::string out;
   const auto line = [&](const auto& cells, const auto& text) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -62,7 +66,7 @@ std::string aligned(const Table& table) {
   };
   line(table.columns, [](const std::string& name) { return name; });
   for (const auto& row : table.rows)
-    line(row, text_of);
+    line(row, shown);
   return out;
 }
 
@@ -74,6 +78,8 @@ std::string json_object(const Table& table, const std::vector<Cell>& row) {
     out += ':';
     if (const auto* n = std::get_if<std::int64_t>(&row[i])) {
       out += std::to_string(*n);
+    } else if (std::holds_alternative<std::monostate>(row[i])) {
+      out += "null";
     } else {
       append_json_bytes(std::get<std::string>(row[i]), out);
     }

@@ -11,8 +11,9 @@ namespace spool {
 
 enum class TableFormat : std::uint8_t { kText, kJson, kJsonLines, kTsv, kCsv };
 
-/// A cell: text, or a number (bare in JSON).
-using Cell = std::variant<std::string, std::int64_t>;
+/// A cell: text, a number (bare in JSON), or nothing: null in JSON, `-` in text, empty in TSV and
+/// CSV.
+using Cell = std::variant<std::string, std::int64_t, std::monostate>;
 
 struct Table {
   std::vector<std::string> columns;  ///< without blanks

@@ -31,8 +31,16 @@ Watcher::~Watcher() {
 }
 
 bool Watcher::add(const std::string& folder, int token) {
+  return add_watch(folder, kEvents | IN_ONLYDIR, token);
+}
+
+bool Watcher::add_file(const std::string& path, int token) {
+  return add_watch(path, IN_MODIFY | IN_CLOSE_WRITE, token);
+}
+
+bool Watcher::add_watch(const std::string& path, std::uint32_t events, int token) {
   if (fd_ < 0) return false;
-  const int watch = ::inotify_add_watch(fd_, folder.c_str(), kEvents | IN_ONLYDIR);
+  const int watch = ::inotify_add_watch(fd_, path.c_str(), events);
   if (watch < 0) {
     if (errno != ENOENT) problem_ = "inotify: " + std::generic_category().message(errno);
     return false;

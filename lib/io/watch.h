@@ -2,6 +2,7 @@
 /// Waking a reader when files change: inotify, or nothing where it is not to be had, and then the
 /// caller polls by time.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ class Watcher {
   /// Watches the files in a folder, and its being moved or removed. `token` comes back from
   /// drain(). False when it cannot be watched: the caller polls.
   [[nodiscard]] bool add(const std::string& folder, int token);
+  /// Watches one file for being written to, and for being closed by somebody who could write to it:
+  /// the kernel closes a dead process's files. False when it cannot be watched.
+  [[nodiscard]] bool add_file(const std::string& path, int token);
   /// Readable when something happened; -1: there is no watching.
   [[nodiscard]] int fd() const { return fd_; }
   /// Tokens of the folders in which something happened since the last call; empties the queue.
@@ -30,6 +34,8 @@ class Watcher {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  [[nodiscard]] bool add_watch(const std::string& path, std::uint32_t events, int token);
+
   int fd_ = -1;
   std::string problem_;
   std::vector<std::pair<int, int>> tokens_;  ///< watch descriptor, token

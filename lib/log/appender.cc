@@ -44,13 +44,15 @@ Result<void> Appender::open() {
   return refresh();
 }
 
-Result<Appender::Appended> Appender::append(MutableBytes batch) {
+Result<Appender::Appended> Appender::append(MutableBytes batch,
+                                            const std::function<Result<void>()>& check) {
   const std::lock_guard guard(mutex_);
   if (failed_) return fail(*failed_);
   TRY_ASSIGN(const auto operation, env_.locks.begin());
   TRY_ASSIGN(const auto byte,
              env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
   TRY(refresh());
+  if (check) TRY(check());
   // Before anything looks at its times: they decide about rolling.
   if (place_.config.append_time) set_append_time(batch, env_.clock.now());
   const BatchHeader header = BatchHeader::decode(batch.data());

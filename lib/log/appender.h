@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,7 +49,10 @@ class Appender {
   /// and appends it. On return it is written: seen by readers, and there after a kill -9, not yet
   /// after a power cut. On failure nothing of it is left. Errc::kDeleted when the topic was deleted
   /// or made again.
-  [[nodiscard]] Result<Appended> append(MutableBytes batch);
+  /// `check` is asked under the append byte, when all that others appended is there to be read; the
+  /// batch is written only if it agrees.
+  [[nodiscard]] Result<Appended> append(MutableBytes batch,
+                                        const std::function<Result<void>()>& check = {});
 
   /// On return all that was appended before the call is on disk. After a failure (for ever) nothing
   /// is known of what no earlier sync covered: it was cut away again where it was all ours, else

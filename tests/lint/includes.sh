@@ -15,7 +15,8 @@ BEGIN {
 	may["lib/record"] = " lib/base lib/io "
 	may["lib/log"] = " lib/base lib/io lib/record "
 	may["lib/store"] = " lib/base lib/io lib/record lib/log "
-	lib = " lib/base lib/io lib/record lib/log lib/store "
+	may["lib/group"] = " lib/base lib/io lib/record lib/log lib/store "
+	lib = " lib/base lib/io lib/record lib/log lib/store lib/group "
 	may["src/wire"] = lib
 	may["src/net"] = lib
 	may["src/kafka"] = lib "src/wire "
