@@ -77,6 +77,7 @@ int run_program(int argc, char** argv) {
   if (parsed->has("version")) return print("spool " SPOOL_VERSION "\n");
   if (command->name == "produce") return run_produce(*parsed);
   if (command->name == "consume") return run_consume(*parsed);
+  if (command->name == "replay") return run_replay(*parsed);
   return run_topics(*parsed);
 }
 

@@ -13,5 +13,6 @@ namespace spool {
 [[nodiscard]] int run_produce(const Args& args);
 [[nodiscard]] int run_consume(const Args& args);
 [[nodiscard]] int run_topics(const Args& args);
+[[nodiscard]] int run_replay(const Args& args);
 
 }  // namespace spool
