@@ -32,6 +32,8 @@ constexpr std::int64_t kSyncEveryNs = 500 * kNsPerMs;
 constexpr std::int64_t kSyncBytes = std::int64_t{32} << 20;
 /// A record that is due waits so long for others to share its batch, where the replay is late.
 constexpr std::int64_t kLingerNs = 2 * kNsPerMs;
+/// With more partitions in the target than this, each is opened by its first record.
+constexpr std::size_t kOpenAheadMax = 256;
 /// The last part of a wait is slept, and not polled: that is more exact.
 constexpr std::int64_t kSleepNs = 20 * kNsPerMs;
 /// At full speed the clock is looked at once in so many records.
@@ -108,6 +110,7 @@ class Replayer {
   [[nodiscard]] Result<void> add_targets();
   [[nodiscard]] Result<TopicInfo> find_or_create(const std::string& name);
   [[nodiscard]] Result<PartitionRule> rule_for(const TopicInfo& target);
+  [[nodiscard]] Result<void> open_targets();
   [[nodiscard]] Result<void> replay();
   [[nodiscard]] Result<void> copy();
   [[nodiscard]] Result<Flow> handle(Source& source);
@@ -259,6 +262,26 @@ Result<void> Replayer::add_targets() {
   return {};
 }
 
+/// Making a partition, or repairing its end, takes syncs of the disk: before the pace begins.
+Result<void> Replayer::open_targets() {
+  std::set<std::pair<std::size_t, PartitionId>> wanted;
+  for (const Source& s : sources_) {
+    if (s.start >= s.limit()) continue;
+    if (s.rule->keep) {
+      wanted.emplace(s.target, s.place.partition);
+    } else {
+      for (const PartitionId partition : s.rule->partitions)
+        wanted.emplace(s.target, partition);
+    }
+  }
+  if (wanted.size() > kOpenAheadMax) return {};
+  for (const auto& [target, partition] : wanted) {
+    TRY_ASSIGN(const auto appender, writer_->appender(target, partition));
+    TRY(appender->open());
+  }
+  return {};
+}
+
 Result<void> Replayer::work() {
   std::set<std::string> names;
   for (const std::string& name : options_.read.topics) {
@@ -276,6 +299,7 @@ Result<void> Replayer::work() {
     if (left_) *left_ -= resume_->count();
   }
   begun_ = true;
+  if (writer_ && pacer_.paces() && !options_.verbatim) TRY(open_targets());
   last_record_ns_ = Pacer::now_ns();
   next_sync_ns_ = last_record_ns_ + kSyncEveryNs;
   return options_.verbatim ? copy() : replay();
