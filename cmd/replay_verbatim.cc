@@ -38,14 +38,13 @@ Result<void> VerbatimCopy::check_continues(const Lane& lane, const PartitionPlac
     return refuse(fmt::format("and the source at {}", lane.view.log_end.value()));
   if (end_ < lane.view.log_start)
     return refuse(fmt::format("and the source begins at {}", lane.view.log_start.value()));
+  if (end_ == lane.view.log_start) return {};  // there is nothing left to compare with
   Cursor theirs(store_.env(), place, end_ - 1);
   Cursor ours(source_.env, lane.place, end_ - 1);
   TRY_ASSIGN(const Cursor::Step copied, theirs.next());
   TRY_ASSIGN(const Cursor::Step original, next(ours));
   if (copied == Cursor::Step::kEnd || original == Cursor::Step::kEnd)
     return refuse("where no batch of it ends");
-  // Trimmed away up to here: then there is nothing to compare with.
-  if (lane.view.log_start == end_ && ours.batch().header.base_offset >= end_) return {};
   const Bytes a = theirs.batch().bytes;
   const Bytes b = ours.batch().bytes;
   if (!std::equal(a.begin(), a.end(), b.begin(), b.end()))

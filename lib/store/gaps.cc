@@ -14,7 +14,7 @@ Result<TopicInfo> allow_gaps(Store& store, const TopicInfo& topic) {
   TRY_ASSIGN(const auto operation, env.locks.begin());
   TRY_ASSIGN(const auto byte, env.locks.lock_byte("topics"));
   TRY_ASSIGN(auto catalogue, read_catalogue(env.fs, env.root));
-  for (CatalogueEntry& e : catalogue) {
+  for (CatalogueEntry& e : catalogue.topics) {
     if (e.name != topic.name || e.id != topic.id) continue;
     if (e.dense) {
       e.dense = false;
