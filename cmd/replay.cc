@@ -151,6 +151,7 @@ class Replayer {
   std::optional<ReplayResume> resume_;
   std::optional<ReplayWriter> writer_;
   OriginHeaders origin_headers_;
+  std::string piece_;                 ///< of the output
   std::optional<std::int64_t> left_;  ///< of --count
   std::int64_t records_ = 0;
   std::int64_t open_since_ns_ = 0;  ///< of the oldest record that is not pushed out; 0: none
@@ -220,19 +221,22 @@ Result<PartitionRule> Replayer::rule_for(const TopicInfo& target) {
   using Partitions = ReplayOptions::Partitions;
   PartitionRule rule;
   rule.partitions = target.partitions;
+  const auto& all = target.partitions;
+  // A foreign directory may lack some of them.
   const bool fits = std::all_of(topics_.begin(), topics_.end(), [&](const TopicInfo& t) {
-    return target_name(t.name) != target.name || t.partitions == target.partitions;
+    return target_name(t.name) != target.name ||
+           (t.partitions.back() == all.back() &&
+            std::includes(all.begin(), all.end(), t.partitions.begin(), t.partitions.end()));
   });
   rule.keep = options_.verbatim || options_.partitions == Partitions::kKeep ||
               (options_.partitions == Partitions::kAuto && fits);
   if (!rule.keep || fits) return rule;
   for (const Source& s : sources_)
     if (target_name(s.topic) == target.name &&
-        !std::binary_search(target.partitions.begin(), target.partitions.end(), s.place.partition))
+        !std::binary_search(all.begin(), all.end(), s.place.partition))
       return fail(Errc::kNotFound,
                   fmt::format("topic '{}' has no partition {}, where {} would go to; it has {}",
-                              target.name, s.place.partition.value(), s.place.name(),
-                              target.partitions.size()));
+                              target.name, s.place.partition.value(), s.place.name(), all.size()));
   return rule;
 }
 
@@ -344,7 +348,14 @@ Result<void> Replayer::look_after(std::int64_t now) {
 /// Appends, or prints, what waits for company. False when the output takes nothing any more.
 Result<bool> Replayer::push_out() {
   open_since_ns_ = 0;
-  if (!writer_) return output_.flush();
+  if (!writer_) {
+    if (!pacer_.paces() || output_.escapes()) return output_.flush();
+    // From here, and not by the thread that writes: one switch less until it is to be seen.
+    piece_.swap(output_.text());
+    const bool good = output_.write_through(piece_);
+    piece_.clear();
+    return good;
+  }
   TRY(writer_->flush());
   return true;
 }
@@ -380,7 +391,7 @@ Result<Replayer::Flow> Replayer::wait(std::int64_t due) {
       continue;
     }
     std::int64_t left = due - now - kSleepNs;
-    if (changed_) left = std::min(left, std::max(next_sync_ns_ - now, kNsPerMs));
+    if (writer_ && changed_) left = std::min(left, std::max(next_sync_ns_ - now, kNsPerMs));
     if (common_.timeout_ms) {
       const std::int64_t patience = last_record_ns_ + *common_.timeout_ms * kNsPerMs - now;
       if (patience <= 0) {

@@ -30,6 +30,7 @@ Result<ReplayResume> ReplayResume::open(Fs& fs, const std::string& path) {
   ReplayResume out(fs, path);
   TRY_ASSIGN(auto progress, load_progress(fs, path));
   if (!progress) return out;
+  out.loaded_ = true;
   out.progress_ = std::move(*progress);
   out.count_ = out.progress_.count;
   for (std::size_t i = 0; i < out.progress_.sources.size(); ++i)
@@ -75,7 +76,7 @@ Result<std::size_t> ReplayResume::add_source(const TopicInfo& topic, PartitionId
 Result<PartitionRule> ReplayResume::add_target(Store& store, const TopicInfo& topic,
                                                const PartitionRule& wanted) {
   auto* target = progress_.target(topic.name);
-  if (target == nullptr && !progress_.targets.empty())
+  if (target == nullptr && loaded_ && !progress_.targets.empty())
     return fail(Errc::kConflict,
                 fmt::format("'{}' is of a replay into topic '{}', not '{}': give another file",
                             path_, progress_.targets.front().topic, topic.name));
@@ -184,7 +185,7 @@ ReplayProgress ReplayResume::snapshot(const std::vector<std::pair<std::size_t, O
     }
     behind += seen.records;
   }
-  progress_.count = ended ? 0 : count_ - behind;
+  progress_.count = count_ - behind;
   if (ended && found_ == 0)
     for (auto& target : progress_.targets)
       target.partitions = 0;

@@ -55,7 +55,7 @@ class ReplayResume {
   /// The offset that the file was last told, so that nothing gets farther from it than a sequence
   /// number can tell.
   [[nodiscard]] Offset saved(std::size_t source) const { return progress_.sources[source].next; }
-  /// Records replayed by all runs since one ended by itself.
+  /// Records replayed by all runs.
   [[nodiscard]] std::int64_t count() const { return count_; }
 
   /// A batch was appended to the target.
@@ -93,6 +93,7 @@ class ReplayResume {
   ReplayProgress progress_;
   std::map<std::int64_t, std::size_t> by_producer_;
   std::map<Place, Seen> seen_;
+  bool loaded_ = false;    ///< the file was there
   std::size_t found_ = 0;  ///< entries in all Seen::found
   std::int64_t count_ = 0;
 };

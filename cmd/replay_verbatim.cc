@@ -56,10 +56,11 @@ Result<bool> VerbatimCopy::copy(const Lane& lane, std::size_t number) {
   TRY(open(lane.place.partition, number));
   const PartitionPlace place = appender_->place();
   TRY_ASSIGN(const PartitionView view, view_partition(store_.env(), place));
-  empty_ = view.bytes == 0;
+  empty_ = view.log_start == view.log_end;
   Offset from = lane.start;
   if (!empty_) {
     TRY(check_continues(lane, place));
+    writer_.note_appended(appender_, 0);  // an earlier run may have been killed before it synced
     from = end_;
   }
   if (from >= lane.limit()) return true;

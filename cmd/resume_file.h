@@ -5,7 +5,7 @@
 ///   source TOPIC ID PARTITION PRODUCER OFFSET     all below OFFSET is in the target
 ///   target TOPIC ID keep|hash PARTITIONS          by which rule records found their partition
 ///   end TOPIC PARTITION OFFSET                    of the target, when OFFSETs above held
-///   count N                                       records replayed, not counting those behind ends
+///   count N                                       records replayed, but for those behind ends
 ///   xxh3 HEX
 ///
 /// An ID is `-` where a topic has none. Replaced as a whole, and only when all that it speaks of is

@@ -148,17 +148,14 @@ def scenario(name, sources, target, partitions, extra, longest, rng, keep):
     print(f"{name}: killed {killed} times")
 
 
-def counted(rng):
-    """-c N is N over all runs until one ends by itself; then it is N more."""
-    arguments = ["a", "--to-topic", "counted", "--resume", "counted.resume", "-c", "1500", "--speed",
-                 "1000"]
-    finish(arguments, None, rng, 1.0)
-    want = sorted(map(strip, records("a")))[:1500]
-    if sorted(map(strip, records("counted"))) != want:
-        fail("-c: not the first 1500")
-    finish(arguments, None, rng, 1.0)
-    if len(records("counted")) != 3000:
-        fail(f"-c once more: {len(records('counted'))} records")
+def counted(rng, longest, target):
+    """-c N is N over all runs."""
+    for count in 1500, 1500, 3700:
+        finish(["a", "--to-topic", target, "--resume", f"{target}.resume", "--speed", "1000", "-c",
+                str(count)], None, rng, longest)
+        want = sorted(map(strip, records("a")))[:count]
+        if sorted(map(strip, records(target))) != want:
+            fail(f"-c: not the first {count}, but {len(records(target))}")
 
 
 def two_at_once():
@@ -177,6 +174,52 @@ def two_at_once():
     check("two at once", ["a"], "both", 0, True)
 
 
+def logs(folder, topic):
+    out = {}
+    for name in sorted(os.listdir(folder)):
+        if name.startswith(f"{topic}-"):
+            path = os.path.join(folder, name)
+            pieces = [open(os.path.join(path, file), "rb").read()
+                      for file in sorted(os.listdir(path)) if file.endswith(".log")]
+            out[name] = b"".join(pieces)
+    return out
+
+
+def verbatim(rng, longest):
+    """A copy is the same bytes, however often it was killed, with a file and without."""
+    spool("topics", "create", "v", "-p", "3", "-c", "segment.bytes=1048576")
+    lines = b"".join(b"%d:%d\n" % (i, i * 7919) for i in range(150_000))
+    spool("produce", "v", "-K:", "--batch-bytes", "1k", "--fsync", "never", stdin=lines)
+    for extra in [], ["--resume", "v.resume"]:
+        folder = os.path.join(os.getcwd(), f"copy{len(extra)}.resume")
+        arguments = ["v", "--to-dir", folder, "--verbatim", *extra]
+        child_killed = 0
+        while True:
+            child = subprocess.Popen([SPOOL, "replay", *arguments], stderr=subprocess.DEVNULL)
+            if child_killed < KILLS:
+                time.sleep(rng.random() * longest)
+                child.kill()
+            if child.wait(PATIENCE) == 0:
+                break
+            child_killed += 1
+        if logs(folder, "v") != logs(os.environ["SPOOL_DIR"], "v"):
+            fail(f"verbatim {extra}: other bytes")
+        print(f"verbatim {extra}: killed {child_killed} times")
+
+
+def each_under_its_name(rng, longest):
+    folder = os.path.join(os.getcwd(), "each.resume")
+    finish(["a", "b", "--to-dir", folder, "--resume", "f.resume", "--speed", "max"], None, rng,
+           longest)
+    for topic in "a", "b":
+        want = records(topic)
+        os.environ["SPOOL_DIR"], home = folder, os.environ["SPOOL_DIR"]
+        got = records(topic)
+        os.environ["SPOOL_DIR"] = home
+        if got != want:
+            fail(f"{topic} under its own name differs")
+
+
 def main():
     rng = random.Random(SEED)
     with tempfile.TemporaryDirectory(prefix="spool-test.") as folder:
@@ -189,7 +232,10 @@ def main():
         scenario("keep, paced", ["a"], "paced", 3, ["--speed", "3"], longest, rng, True)
         scenario("by key", ["a"], "hash", 2, ["--speed", "2000"], longest, rng, False)
         scenario("two topics", ["a", "b"], "two", 4, ["--speed", "5"], longest, rng, False)
-        counted(rng)
+        for i in range(2):
+            counted(rng, longest / 10, f"counted{i}")
+        each_under_its_name(rng, longest / 10)
+        verbatim(rng, longest / 8)
         two_at_once()
         left = sorted(n for n in os.listdir(folder) if not n.endswith(".resume") and n != "log")
         if left:

@@ -47,9 +47,9 @@ again() {
 	cmp want got || fail 'the copy reads differently'
 }
 again
-find more -type f -exec cksum {} + | sort >before
+find more -type f ! -name spool.state -exec cksum {} + | sort >before
 again
-find more -type f -exec cksum {} + | sort >after
+find more -type f ! -name spool.state -exec cksum {} + | sort >after
 cmp before after || fail 'a copy with nothing to do changed something'
 spool topics describe -d more t --format json >described
 grep -q '"segment.bytes": *"1048576"\|segment.bytes=1048576' described more/spool.topics ||
