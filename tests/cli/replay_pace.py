@@ -27,6 +27,14 @@ def fail(text):
     sys.exit(1)
 
 
+def not_kept(text):
+    """Where others keep the processors busy nobody can be on time."""
+    if os.getloadavg()[0] > 1.5 * os.cpu_count():
+        print(f"SKIP: {text}, on a machine with a load of {os.getloadavg()[0]:.1f}")
+        sys.exit(77)
+    fail(text)
+
+
 def spool(*arguments, stdin=None, status=0):
     done = subprocess.run([SPOOL, *arguments], input=stdin, capture_output=True, timeout=PATIENCE)
     if done.returncode != status:
@@ -93,7 +101,7 @@ def pace(speed, span_ms, rng):
         if judge.good(came):
             break
     else:
-        fail(f"{name}: never kept the pace")
+        not_kept(f"{name}: never kept the pace")
     # As others see them who look at the target: by the time at which they were appended.
     judge = Judge(f"{name} to a topic", times, speed)
     for attempt in range(TRIES):
@@ -106,7 +114,7 @@ def pace(speed, span_ms, rng):
             fail(f"{name}: other records in the target")
         if judge.good([at for _, at in got]):
             return
-    fail(f"{name} to a topic: never kept the pace")
+    not_kept(f"{name} to a topic: never kept the pace")
 
 
 def wait_for(what, condition):
@@ -164,12 +172,12 @@ def times_out():
 
 
 def odd_times():
-    """Times that go back, or are none, wait for nothing."""
+    """Times that go back wait for nothing."""
     lines = [json.dumps({"timestamp": t, "value": str(i)})
-             for i, t in enumerate([START, START - DAY, START + 50, -1, START + 20, START + 60])]
+             for i, t in enumerate([START, START - DAY, START + 50, START + 20, START + 60])]
     spool("produce", "odd", "-J", stdin=("\n".join(lines) + "\n").encode())
     began = time.monotonic()
-    if spool("replay", "odd").stdout.split() != [b"%d" % i for i in range(6)]:
+    if spool("replay", "odd").stdout.split() != [b"%d" % i for i in range(5)]:
         fail("odd times: another order")
     if time.monotonic() - began > 30:
         fail("odd times: waited")
@@ -180,9 +188,6 @@ def main():
     with tempfile.TemporaryDirectory(prefix="spool-test.") as folder:
         os.chdir(folder)
         os.environ["SPOOL_DIR"] = os.path.join(folder, "log")
-        pace(1, 1500, rng)
-        pace(10, 15000, rng)
-        pace(0.5, 600, rng)
         produce("far", [START, START + DAY], 1)
         for which in signal.SIGINT, signal.SIGTERM:
             interrupted(which)
@@ -191,8 +196,11 @@ def main():
         odd_times()
         done = spool("replay", "far", "--speed", "100000000", "--progress", "always", "--to-topic",
                      "shown")
-        if b"2 records" not in done.stderr and done.stderr != b"":
+        if b"2 records" not in done.stderr:
             fail(f"--progress said {done.stderr!r}")
+        pace(1, 1500, rng)
+        pace(10, 15000, rng)
+        pace(0.5, 600, rng)
 
 
 main()
