@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "context.h"
+#include "log/checkpoint.h"
 #include "store/gaps.h"
 
 namespace spool {
@@ -94,6 +95,13 @@ Result<void> VerbatimCopy::append(const Lane& lane, std::size_t number, const Ba
     const Offset end = end_;
     TRY(open(lane.place.partition, number));
     end_ = end;  // append_as_it_stands() sees whether it is still so
+  }
+  if (empty_ && batch.header.base_offset < lane.start) {
+    // What is in front of it was trimmed away, or is not asked for: it is not to be seen.
+    const LogEnv& env = store_.env();
+    TRY_ASSIGN(const auto operation, env.locks.begin());
+    TRY_ASSIGN(const auto byte, env.locks.lock_byte("topics"));
+    TRY(set_log_start(env, appender_->place().topic, lane.place.partition, lane.start));
   }
   TRY_ASSIGN(const Appender::Appended at, appender_->append_as_it_stands(batch.bytes, end_));
   empty_ = false;

@@ -16,7 +16,7 @@ same() {
 cp -R "$golden/data" data
 find data -type f -exec cksum {} + | sort >before
 for topic in append-time codec-gzip codec-lz4 codec-none codec-snappy codec-zstd compacted \
-	crc32-keys hanging idempotent segments transactions; do
+	crc32-keys hanging idempotent segments transactions trimmed; do
 	run spool replay -d data "$topic" --verbatim --to-dir copy
 	expect_ok
 	expect_out ''
@@ -75,6 +75,11 @@ run spool replay part --verbatim --to-dir part -o 4:
 expect_ok
 run spool consume -d part part -o -1 -F '%o %v\n'
 expect_out '9 b4\n'
+# Within a batch: what is in front of the offset is there, and not to be seen.
+run spool replay part --verbatim --to-dir within -o 5:
+expect_ok
+run spool consume -d within part -o start:+2 -F '%[ %o %v\n'
+expect_out '5 5 b2\n5 6 a3\n'
 # The copy is a topic like others.
 echo more | spool produce -d part part
 run spool consume -d part part -o -1 -F '%o %v\n'
