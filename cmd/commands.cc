@@ -79,6 +79,7 @@ int run_program(int argc, char** argv) {
   if (command->name == "consume") return run_consume(*parsed);
   if (command->name == "groups") return run_groups(*parsed);
   if (command->name == "reset-offsets") return run_reset_offsets(*parsed);
+  if (command->name == "replay") return run_replay(*parsed);
   return run_topics(*parsed);
 }
 

@@ -15,5 +15,6 @@ namespace spool {
 [[nodiscard]] int run_topics(const Args& args);
 [[nodiscard]] int run_groups(const Args& args);
 [[nodiscard]] int run_reset_offsets(const Args& args);
+[[nodiscard]] int run_replay(const Args& args);
 
 }  // namespace spool

@@ -20,6 +20,7 @@
 #include "output.h"
 #include "printer.h"
 #include "progress.h"
+#include "record_output.h"
 #include "worker.h"
 
 namespace spool {
@@ -30,7 +31,6 @@ namespace {
 constexpr std::int64_t kTurnBytes = std::int64_t{1} << 20;
 /// With more partitions than this, each gives its file and memory back between its turns.
 constexpr std::size_t kOpenLanesMax = 32;
-constexpr std::size_t kLargeValue = std::size_t{1} << 20;
 constexpr int kPollMs = 50;    ///< between looks where nothing tells of changes
 constexpr int kRetryMs = 250;  ///< between looks for a topic that is not there
 constexpr int kRootToken = -1;
@@ -119,22 +119,8 @@ Result<void> Consumer::add_topic(const std::string& name) {
     return {};
   }
   if (!topic) return fail(topic.error());
-  for (const OffsetSpec& spec : options_.for_partition)
-    if (!std::binary_search(topic->partitions.begin(), topic->partitions.end(), *spec.partition))
-      return fail(Errc::kNotFound,
-                  fmt::format("-o {}=..: topic '{}' has no partition {}; it has {}",
-                              spec.partition->value(), name, spec.partition->value(),
-                              topic->partitions.size()));
-  if (options_.partitions) {
-    for (const PartitionId p : *options_.partitions) {
-      if (!std::binary_search(topic->partitions.begin(), topic->partitions.end(), p))
-        return fail(Errc::kNotFound, fmt::format("topic '{}' has no partition {}; it has {}", name,
-                                                 p.value(), topic->partitions.size()));
-      TRY(add_lane(*topic, p, false));
-    }
-    return {};
-  }
-  for (const PartitionId p : topic->partitions)
+  TRY_ASSIGN(const auto partitions, choose_partitions(*topic, options_));
+  for (const PartitionId p : partitions)
     TRY(add_lane(*topic, p, false));
   return {};
 }
@@ -149,30 +135,8 @@ Result<void> Consumer::add_lane(const TopicInfo& topic, PartitionId partition, b
 }
 
 bool Consumer::print(Lane& lane) {
-  const RecordView& record = lane.stream->record();
-  if (!printer_.wants(record)) return true;
-  const BatchHeader& batch = lane.stream->batch();
-  RecordContext context;
-  context.topic = lane.topic;
-  context.partition = lane.place.partition.value();
-  context.record = &record;
-  context.leader_epoch = batch.leader_epoch.value();
-  context.producer_id = batch.producer_id;
-  context.producer_epoch = batch.producer_epoch;
-  context.attributes = static_cast<std::int16_t>(batch.attributes);
-  context.log_start = lane.view.log_start.value();
-  context.last_stable = lane.stable.value();
-  context.high_watermark = lane.view.log_end.value();
-  context.number = ++printed_;
-  if (record.value && record.value->size() > kLargeValue && printer_.value_as_it_stands() &&
-      !output_.escapes()) {
-    // A large value is written from where it stands.
-    printer_.print_before_value(context, output_.text());
-    if (!output_.write_through(*record.value)) return false;
-    printer_.print_after_value(output_.text());
-  } else {
-    printer_.print(context, output_.text());
-  }
+  if (!printer_.wants(lane.stream->record())) return true;
+  if (!print_record(lane, ++printed_, printer_, output_)) return false;
   return options_.unbuffered ? output_.flush() : output_.flush_if_full();
 }
 

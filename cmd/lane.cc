@@ -19,6 +19,21 @@ constexpr std::size_t kReadAheadLanesMax = 4;
 
 }  // namespace
 
+Result<std::vector<PartitionId>> choose_partitions(const TopicInfo& topic,
+                                                   const ConsumeOptions& options) {
+  const auto check = [&](PartitionId p, std::string_view where) -> Result<void> {
+    if (std::binary_search(topic.partitions.begin(), topic.partitions.end(), p)) return {};
+    return fail(Errc::kNotFound, fmt::format("{}topic '{}' has no partition {}; it has {}", where,
+                                             topic.name, p.value(), topic.partitions.size()));
+  };
+  for (const OffsetSpec& spec : options.for_partition)
+    TRY(check(*spec.partition, fmt::format("-o {}=..: ", spec.partition->value())));
+  if (!options.partitions) return topic.partitions;
+  for (const PartitionId p : *options.partitions)
+    TRY(check(p, ""));
+  return *options.partitions;
+}
+
 RecordStream::Options LaneContext::stream_options(std::size_t lanes) const {
   return {options.read_committed, options.control,
           std::clamp(kChunksTogether / std::max<std::size_t>(lanes, 1), kChunkMin, kChunk),

@@ -6,10 +6,12 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "consume_options.h"
 #include "log/lookup.h"
 #include "log/record_stream.h"
+#include "store/store.h"
 
 namespace spool {
 
@@ -27,6 +29,10 @@ struct LaneContext {
 };
 
 inline constexpr Offset kNoLimit{std::numeric_limits<std::int64_t>::max()};
+
+/// The partitions of a topic that the options choose. Errc::kNotFound for one that it lacks.
+[[nodiscard]] Result<std::vector<PartitionId>> choose_partitions(const TopicInfo& topic,
+                                                                 const ConsumeOptions& options);
 
 /// Not thread-safe; stays where it is, since its stream borrows the place.
 struct Lane {

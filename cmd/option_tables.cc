@@ -175,6 +175,38 @@ constexpr auto kResetOffsets = std::to_array<OptionDef>({
      "text,json,jsonl,tsv,csv"},
 });
 
+constexpr auto kReplay = std::to_array<OptionDef>({
+    {"topic", 't', kList, "T", "a topic, besides the words; repeatable"},
+    {"to-topic", '\0', kValue, "T", "append to this topic, made when missing"},
+    {"to-dir", '\0', kValue, "DIR", "append to topics in this directory, made when missing"},
+    {"offset", 'o', kList, "SPEC", "where to start, and to end; P=SPEC for one partition"},
+    {"from", '\0', kValue, "X", "start at an offset or a time"},
+    {"until", '\0', kValue, "X", "end before an offset or a time"},
+    {"partition", 'p', kValue, "LIST", "only these partitions, such as 0,2,4-7"},
+    {"count", 'c', kValue, "N", "stop after N records"},
+    {"speed", '\0', kValue, "N", "1 (original pace, default), N times as fast, max"},
+    {"timestamps", '\0', kValue, "WHICH", "of the copies: keep (default), now", "keep,now"},
+    {"partitions", '\0', kValue, "HOW", "keep (default where the counts match), hash", "keep,hash"},
+    {"origin-headers", '\0', kFlag, "", "add headers that say where a record came from"},
+    {"resume", '\0', kValue, "FILE", "go on where the run before ended; FILE remembers it"},
+    {"verbatim", '\0', kFlag, "", "copy batches as they are, at the same offsets"},
+    {"key", '\0', kValue, "GLOB", "only records whose key matches"},
+    {"header", '\0', kList, "N=GLOB", "only records with a matching header; repeatable"},
+    {"grep", '\0', kValue, "RE", "only records whose value matches the extended regex"},
+    {"isolation-level", '\0', kValue, "LEVEL", "read_committed (default), read_uncommitted",
+     "read_committed,read_uncommitted"},
+    {"skip-damaged", '\0', kFlag, "", "go on behind damage; still status 6"},
+    {"fail-empty", '\0', kFlag, "", "status 1 when there was no record"},
+    {"format", 'F', kValue, "FMT", "without a target: output format, such as '%p %o %v\\n'"},
+    {"json", 'J', kFlag, "", "without a target: a JSON record a line"},
+    {"delimiter", 'D', kValue, "S", "without a target: behind each record (default \\n)"},
+    {"null", '0', kFlag, "", "without a target: a NUL byte behind each record"},
+    {"key-delimiter", 'K', kValue, "S", "without a target: print the key, S, then the value"},
+    {"null-marker", '\0', kValue, "S", "without a target: what stands for null"},
+    {"unbuffered", 'u', kFlag, "", "without a target: write after each record"},
+    {"raw", '\0', kFlag, "", "without a target: no escaping on a terminal"},
+});
+
 constexpr auto kCommands = std::to_array<CommandDef>({
     {"produce", "[TOPIC] [FILE...] [OPTIONS]", "append lines or other input to a topic", kProduce},
     {"consume", "TOPIC... [OPTIONS]", "print the records of topics", kConsume},
@@ -186,6 +218,8 @@ constexpr auto kCommands = std::to_array<CommandDef>({
      "show, copy and delete consumer groups", kGroups},
     {"reset-offsets", "-g G (-t T | --all-topics) [OPTIONS]", "move a group to other offsets",
      kResetOffsets},
+    {"replay", "TOPIC... [--to-topic T2] [--to-dir DIR] [OPTIONS]",
+     "replay a window of topics at its own pace", kReplay},
 });
 
 }  // namespace

@@ -55,15 +55,66 @@ Result<Appender::Appended> Appender::append(MutableBytes batch,
   if (check) TRY(check());
   // Before anything looks at its times: they decide about rolling.
   if (place_.config.append_time) set_append_time(batch, env_.clock.now());
+  TRY(roll_for(BatchHeader::decode(batch.data())));
+  TRY(raise_epoch());
+  place_batch(batch, tail_.next_offset, epoch_);
+  return write(batch, BatchHeader::decode(batch.data()));
+}
+
+Result<Appender::Appended> Appender::append_as_it_stands(Bytes batch, Offset end) {
+  const std::lock_guard guard(mutex_);
+  if (failed_) return fail(*failed_);
+  TRY_ASSIGN(const auto operation, env_.locks.begin());
+  TRY_ASSIGN(const auto byte,
+             env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
+  TRY(refresh());
   const BatchHeader header = BatchHeader::decode(batch.data());
-  if (must_roll(header)) {
-    auto rolled = roll();
-    if (!rolled) {
-      open_ = false;
-      return fail(rolled.error());
-    }
+  if (tail_.next_offset != end)
+    return fail(Errc::kConflict,
+                fmt::format("{} ends at offset {} and not at {}: somebody else writes to it",
+                            place_.name(), tail_.next_offset.value(), end.value()));
+  CHECK(header.base_offset >= end);
+  if (header.base_offset > end) TRY(begin_at(header));
+  TRY(roll_for(header));
+  if (header.last_offset() - tail_.base > std::numeric_limits<std::int32_t>::max())
+    return fail(Errc::kUnsupported,
+                fmt::format("{}: the gap from offset {} to {} is longer than a segment can be",
+                            place_.name(), end.value(), header.base_offset.value()));
+  if (header.leader_epoch > epoch_) {
+    epoch_ = header.leader_epoch;
+    epoch_is_new_ = true;
   }
+  TRY(raise_epoch());
   return write(batch, header);
+}
+
+/// For a batch that begins behind the end: an empty log begins with it, so that it has no gap.
+Result<void> Appender::begin_at(const BatchHeader& header) {
+  TRY_ASSIGN(const PartitionFiles files, list_partition(env_.fs, place_.dir));
+  if (tail_.size > 0 || files.segments.size() != 1) {
+    if (!place_.dense) return {};
+    return fail(Errc::kConflict,
+                fmt::format("{} ends at offset {}, and a gap up to {} would be damage in it",
+                            place_.name(), tail_.next_offset.value(), header.base_offset.value()));
+  }
+  // In this order: two segments with a gap between them would be two by mistake after a crash; no
+  // segment at all is an empty log.
+  for (const char* suffix : {kLogSuffix, kIndexSuffix, kTimeIndexSuffix}) {
+    auto gone = env_.fs.unlink(segment_path(place_.dir, tail_.base, suffix));
+    if (!gone && gone.error().code != Errc::kNotFound) return gone;
+  }
+  open_ = false;
+  TRY(create_segment(header.base_offset));
+  TRY(env_.fs.sync_dir(place_.dir));
+  return refresh();
+}
+
+Result<void> Appender::roll_for(const BatchHeader& header) {
+  if (!must_roll(header)) return {};
+  auto rolled = roll();
+  if (rolled) return {};
+  open_ = false;
+  return rolled;
 }
 
 Result<void> Appender::refresh() {
@@ -279,7 +330,9 @@ bool Appender::must_roll(const BatchHeader& header) const {
   const bool old = segment_first_timestamp_ >= TimestampMs(0) &&
                    header.max_timestamp - segment_first_timestamp_ > c.segment_ms;
   const bool index_full = indexes_->full(c.segment_index_bytes, header.max_timestamp);
-  const bool far = tail_.next_offset + header.last_offset_delta - tail_.base > kInt32Max;
+  // A batch that is still to be placed has base offset 0.
+  const Offset last = std::max(tail_.next_offset, header.base_offset) + header.last_offset_delta;
+  const bool far = last - tail_.base > kInt32Max;
   return full || old || index_full || far;
 }
 
@@ -324,15 +377,12 @@ Result<void> Appender::begin_segment(Offset base) {
   return {};
 }
 
-Result<Appender::Appended> Appender::write(MutableBytes batch, BatchHeader header) {
-  TRY(raise_epoch());
+Result<Appender::Appended> Appender::write(Bytes batch, const BatchHeader& header) {
   if (header.transactional() && state_ && state_->plain) {
     // Before anybody can read the batch.
     state_->plain = false;
     TRY(store_state(Durability::kNone));
   }
-  place_batch(batch, tail_.next_offset, epoch_);
-  header = BatchHeader::decode(batch.data());
   if (auto done = tail_.file->write_at(batch, tail_.size); !done) {
     undo_write();
     return fail(done.error());
@@ -345,7 +395,7 @@ Result<Appender::Appended> Appender::write(MutableBytes batch, BatchHeader heade
   tail_.last_batch_position = tail_.size;
   tail_.size += header.size();
   tail_.next_offset = header.next_offset();
-  tail_.epoch = epoch_;
+  tail_.epoch = std::max(tail_.epoch, header.leader_epoch);
   return result;
 }
 

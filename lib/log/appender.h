@@ -54,6 +54,12 @@ class Appender {
   [[nodiscard]] Result<Appended> append(MutableBytes batch,
                                         const std::function<Result<void>()>& check = {});
 
+  /// Appends a whole batch just as it stands, base offset and leader epoch too: for copies, also of
+  /// transactions and their markers. The log must end at `end` (Errc::kConflict), and the batch
+  /// must not begin below that; an empty log begins with it, another one gets a gap, which the
+  /// partition must be allowed to have. Otherwise as append().
+  [[nodiscard]] Result<Appended> append_as_it_stands(Bytes batch, Offset end);
+
   /// On return all that was appended before the call is on disk. After a failure (for ever) nothing
   /// is known of what no earlier sync covered: it was cut away again where it was all ours, else
   /// the segment was copied to a new file, which others notice, or the partition is marked so that
@@ -86,7 +92,9 @@ class Appender {
   [[nodiscard]] Result<void> adopt_tail(Tail tail, bool take_over);
   [[nodiscard]] bool must_roll(const BatchHeader& header) const;
   [[nodiscard]] Result<void> roll();
-  [[nodiscard]] Result<Appended> write(MutableBytes batch, BatchHeader header);
+  [[nodiscard]] Result<void> roll_for(const BatchHeader& header);
+  [[nodiscard]] Result<void> begin_at(const BatchHeader& header);
+  [[nodiscard]] Result<Appended> write(Bytes batch, const BatchHeader& header);
   void undo_write();
   /// The file of a sync that failed, and whether what it did not cover may be cut.
   struct FailedSync {

@@ -59,6 +59,7 @@ void BatchBuilder::reset() {
   buffer_.clear();
   buffer_.resize(kBatchHeaderBytes);
   count_ = 0;
+  set_producer(-1, -1, -1);
 }
 
 void BatchBuilder::note_time(TimestampMs timestamp) {
@@ -173,9 +174,9 @@ void BatchBuilder::write_header(std::byte* at, std::size_t size, Codec codec) co
   store_be<std::int32_t>(at + kLastOffsetDelta, count_ - 1);
   store_be<std::int64_t>(at + kBaseTimestamp, base_timestamp_.value());
   store_be<std::int64_t>(at + kMaxTimestamp, max_timestamp_.value());
-  store_be<std::int64_t>(at + kProducerId, -1);
-  store_be<std::int16_t>(at + kProducerEpoch, -1);
-  store_be<std::int32_t>(at + kBaseSequence, -1);
+  store_be<std::int64_t>(at + kProducerId, producer_id_);
+  store_be<std::int16_t>(at + kProducerEpoch, producer_epoch_);
+  store_be<std::int32_t>(at + kBaseSequence, base_sequence_);
   store_be<std::int32_t>(at + kCount, count_);
 }
 

@@ -35,6 +35,13 @@ class BatchBuilder {
   /// The common case of `add`: a value, no key, no headers.
   void add_value(TimestampMs timestamp, std::string_view value);
 
+  /// Says who wrote the batch, in its header; until reset().
+  void set_producer(std::int64_t id, std::int16_t epoch, std::int32_t base_sequence) {
+    producer_id_ = id;
+    producer_epoch_ = epoch;
+    base_sequence_ = base_sequence;
+  }
+
   struct Taken {
     std::size_t bytes = 0;  ///< of the text, delimiters included
     std::int32_t records = 0;
@@ -63,6 +70,9 @@ class BatchBuilder {
   std::int32_t count_ = 0;
   TimestampMs base_timestamp_;
   TimestampMs max_timestamp_;
+  std::int64_t producer_id_ = -1;
+  std::int16_t producer_epoch_ = -1;
+  std::int32_t base_sequence_ = -1;
 };
 
 /// Sets what the log decides: base offset and leader epoch; outside the CRC.
