@@ -202,7 +202,7 @@ bool wait_writable(int fd, std::int64_t until_ms) {
 
 /// What is left to write when a signal came: as long as it is taken, and not for long. Where it
 /// stops between two lines it does.
-bool write_rest(int fd, std::string_view text) {
+bool write_rest(int fd, std::string_view text, std::atomic<std::int64_t>* written) {
   const std::int64_t end_ms = steady_ms() + kSignalGraceMs - ms_since_signal();
   std::int64_t taken_ms = steady_ms();
   while (!text.empty()) {
@@ -217,6 +217,7 @@ bool write_rest(int fd, std::string_view text) {
       return false;
     }
     text.remove_prefix(static_cast<std::size_t>(n));
+    if (written != nullptr) *written += n;
     taken_ms = steady_ms();
   }
   return true;
@@ -224,12 +225,13 @@ bool write_rest(int fd, std::string_view text) {
 
 }  // namespace
 
-bool write_all(int fd, std::string_view text) {
+bool write_all(int fd, std::string_view text, std::atomic<std::int64_t>* written) {
   while (!text.empty()) {
-    if (pending_signal() != 0 && !is_file(fd)) return write_rest(fd, text);
+    if (pending_signal() != 0 && !is_file(fd)) return write_rest(fd, text, written);
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
+      if (written != nullptr) *written += n;
     } else if (errno == EAGAIN) {
       // Somebody, mostly at the other end, made our output non-blocking.
       pollfd p{fd, POLLOUT, 0};

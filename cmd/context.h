@@ -1,6 +1,7 @@
 #pragma once
 /// What every command shares: exit statuses, messages on stderr, the directory, signals.
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,7 @@ struct Common {
 /// Writes all of `text` to a descriptor; false when it cannot (errno says why). A signal that came
 /// ends it early
 /// with EINTR: when nothing is taken any more, and within a second.
-[[nodiscard]] bool write_all(int fd, std::string_view text);
+[[nodiscard]] bool write_all(int fd, std::string_view text,
+                             std::atomic<std::int64_t>* written = nullptr);
 
 }  // namespace spool

@@ -306,7 +306,7 @@ Result<Look> look(Store& store, OffsetStore& offsets, const Args& args,
   for (const GroupView& g : groups) {
     TRY_ASSIGN(const auto rows, offset_rows(ends, g, command.topics));
     std::int64_t lag = 0;
-    if (args.has("until-caught-up")) {
+    if (command.max_lag || args.has("until-caught-up")) {
       TRY_ASSIGN(lag, untouched(ends, g, command.topics));
     }
     for (const OffsetRow& row : rows) {

@@ -52,23 +52,13 @@ std::string escape_for_terminal(std::string_view text) {
   return out;
 }
 
-/// As write_all(), and counts what is taken, part of a piece too.
+/// Writes and counts what is taken: of an escaped piece the bytes before escaping, when it is
+/// whole.
 bool Output::write_out(std::string_view text, std::size_t unescaped) {
-  if (escape_) {
-    const bool good = write_all(STDOUT_FILENO, text);
-    if (good) written_ += static_cast<std::int64_t>(unescaped);
-    return good;
-  }
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (n < 0) {
-      if (errno == EINTR && pending_signal() == 0) continue;
-      return false;
-    }
-    written_ += n;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
+  if (!escape_) return write_all(STDOUT_FILENO, text, &written_);
+  const bool good = write_all(STDOUT_FILENO, text);
+  if (good) written_ += static_cast<std::int64_t>(unescaped);
+  return good;
 }
 
 bool Output::flush() {
