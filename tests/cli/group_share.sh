@@ -63,6 +63,7 @@ pids="$pids $e"
 eventually 40 sh -c 'spool groups describe idle --state --format csv | grep -q ,2,'
 spool produce one --value 11
 eventually 40 both 11
+eventually 40 sh -c 'spool groups describe idle --max-lag 0 >/dev/null 2>&1'
 kill -9 "$d"
 wait "$d" || true
 spool produce one --value 12
