@@ -200,6 +200,7 @@ for action in 'create x' 'alter f -p 2' 'delete f -y'; do
 	expect_status 4
 done
 [ -d "$T/kafka/f-0" ] || fail 'the folder of a broker is gone'
+# shellcheck disable=SC2012  # the names are ours
 expect_eq '.kafka_cleanshutdown __cluster_metadata-0 f-0 ' "$(ls -A "$T/kafka" | tr '\n' ' ')" \
 	'what is refused changes nothing'
 

@@ -28,9 +28,7 @@ class TrimTest : public LogTest {
     return trim_partition(p.store->env(), p.place("t"), Offset(target), below);
   }
   PartitionView view(Process& p) { return must(view_partition(p.store->env(), p.place("t"))); }
-  std::int64_t bytes(Process& p) {
-    return partition_bytes(p.store->env(), p.place("t"), view(p));
-  }
+  std::int64_t bytes(Process& p) { return partition_bytes(p.store->env(), p.place("t"), view(p)); }
   std::string checkpoint() { return slurp(root + "/log-start-offset-checkpoint"); }
 };
 
