@@ -29,7 +29,7 @@ std::size_t size_of(const OutgoingRecord& record) {
 
 }  // namespace
 
-ReplayWriter::ReplayWriter(Store& store) : store_(store), appenders_(store) {}
+ReplayWriter::ReplayWriter(Store& store) : appenders_(store) {}
 ReplayWriter::~ReplayWriter() = default;
 
 std::size_t ReplayWriter::add_topic(TopicInfo info) {

@@ -103,7 +103,6 @@ class ReplayWriter {
   [[nodiscard]] Result<void> wait_for_sync();
   void begin_sync(std::function<Result<void>()> then);
 
-  Store& store_;
   AppenderCache appenders_;
   std::vector<Topic> topics_;
   std::vector<std::unique_ptr<BatchBuilder>> spare_;

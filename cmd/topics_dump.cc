@@ -93,7 +93,7 @@ int dump_text(Fs& fs, const std::string& path, DumpOut& out) {
   const auto text = read_file(fs, path);
   if (!text) return report_error(text.error());
   std::string_view left = *text;
-  for (std::int64_t number = 1; !left.empty(); ++number) {
+  while (!left.empty()) {
     const std::size_t end = left.find('\n');
     DumpItem item{"line", {}, {}};
     item.add("", std::string(left.substr(0, end)));
