@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "group_consumer.h"
+#include "record_output.h"
 
 namespace spool {
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::int64_t kTurnBytes = std::int64_t{1} << 18;
 constexpr std::size_t kOpenLanesMax = 32;
-constexpr std::size_t kLargeValue = std::size_t{1} << 20;
 constexpr int kPollMs = 50;
 constexpr int kTakenMs = 10;  ///< between looks whether a reader has taken what was printed
 constexpr std::int64_t kRetryMs = 250;
@@ -167,23 +167,6 @@ bool GroupConsumer::flush() {
   return output_.flush();
 }
 
-RecordContext GroupConsumer::context_of(const GroupLane& lane, const RecordView& record) {
-  const BatchHeader& batch = lane.stream->batch();
-  RecordContext context;
-  context.topic = lane.tp.topic;
-  context.partition = lane.tp.partition.value();
-  context.record = &record;
-  context.leader_epoch = batch.leader_epoch.value();
-  context.producer_id = batch.producer_id;
-  context.producer_epoch = batch.producer_epoch;
-  context.attributes = static_cast<std::int16_t>(batch.attributes);
-  context.log_start = lane.view.log_start.value();
-  context.last_stable = lane.stable.value();
-  context.high_watermark = lane.view.log_end.value();
-  context.number = ++printed_;
-  return context;
-}
-
 /// The record at hand, to the output or to what the next command gets. False: the output failed.
 
 bool GroupConsumer::print(GroupLane& lane) {
@@ -193,7 +176,7 @@ bool GroupConsumer::print(GroupLane& lane) {
     if (group_.commit != CommitRule::kReported) committer_.mark(lane.id, next, place());
     return true;
   }
-  const RecordContext context = context_of(lane, record);
+  const RecordContext context = record_context(lane, ++printed_);
   lane.printed = next;
   if (exec_) {
     printer_.print(context, lane.batch);

@@ -79,7 +79,6 @@ class GroupConsumer {
   [[nodiscard]] Result<void> let_go();
   [[nodiscard]] bool print(GroupLane& lane);
   [[nodiscard]] bool print_batch(GroupLane& lane);
-  [[nodiscard]] RecordContext context_of(const GroupLane& lane, const RecordView& record);
   [[nodiscard]] bool flush();
   [[nodiscard]] Result<Flow> read_turn(GroupLane& lane, bool& progress);
   [[nodiscard]] Result<Flow> read_all_turns(bool& progress);

@@ -2,7 +2,7 @@
 
 namespace spool {
 
-bool print_record(const Lane& lane, std::int64_t number, const Printer& printer, Output& output) {
+RecordContext record_context(const Lane& lane, std::int64_t number) {
   const RecordView& record = lane.stream->record();
   const BatchHeader& batch = lane.stream->batch();
   RecordContext context;
@@ -17,6 +17,12 @@ bool print_record(const Lane& lane, std::int64_t number, const Printer& printer,
   context.last_stable = lane.stable.value();
   context.high_watermark = lane.view.log_end.value();
   context.number = number;
+  return context;
+}
+
+bool print_record(const Lane& lane, std::int64_t number, const Printer& printer, Output& output) {
+  const RecordView& record = lane.stream->record();
+  const RecordContext context = record_context(lane, number);
   if (record.value && record.value->size() > kLargeValue && printer.value_as_it_stands() &&
       !output.escapes()) {
     printer.print_before_value(context, output.text());
