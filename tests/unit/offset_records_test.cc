@@ -138,7 +138,8 @@ TEST(OffsetRecords, ANewerGroupShowsItsEpoch) {
   EXPECT_EQ(must(decode_consumer_group_epoch(raw("0000 00000011 00"))), 17);
   EXPECT_EQ(must(decode_consumer_group_epoch(raw("0000 00000011 01 00 08 0000000000000001"))), 17);
   EXPECT_FALSE(decode_consumer_group_epoch(raw("0000 000000")));
-  const OffsetsKey key = must(decode_offsets_key(raw("0003 0001 67")));
+  const std::string epoch_key = raw("0003 0001 67");
+  const OffsetsKey key = must(decode_offsets_key(epoch_key));
   EXPECT_EQ(key.kind, OffsetsKeyKind::kConsumerGroup);
   EXPECT_EQ(key.group, "g");
 }
