@@ -10,6 +10,7 @@ namespace {
 
 struct Topic {
   std::vector<RecordTime> records;
+  std::vector<RecordTime> sorted;
   int scans = 0;
 
   RecordScan scan() {
@@ -20,10 +21,12 @@ struct Topic {
       return {};
     };
   }
-  /// By sorting.
-  [[nodiscard]] std::optional<RecordTime> nth(std::int64_t n) const {
-    auto sorted = records;
-    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  /// By sorting, once: the records are all there by then.
+  [[nodiscard]] std::optional<RecordTime> nth(std::int64_t n) {
+    if (sorted.empty()) {
+      sorted = records;
+      std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    }
     if (n > static_cast<std::int64_t>(sorted.size())) return std::nullopt;
     return sorted[static_cast<std::size_t>(n - 1)];
   }
