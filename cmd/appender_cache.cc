@@ -38,8 +38,8 @@ std::shared_ptr<Appender> AppenderCache::take_idle() {
   return appender;
 }
 
-Result<std::shared_ptr<Appender>> AppenderCache::get(const TopicInfo& topic, PartitionId partition,
-                                                     bool force) {
+Result<std::shared_ptr<Appender>> AppenderCache::get(const TopicInfo& topic,
+                                                     PartitionId partition) {
   std::string name = fmt::format("{}-{}", topic.name, partition.value());
   std::shared_ptr<Appender> idle;
   std::shared_ptr<Appender> made;
@@ -50,7 +50,7 @@ Result<std::shared_ptr<Appender>> AppenderCache::get(const TopicInfo& topic, Par
       return found->second->appender;
     }
     if (entries_.size() >= open_max_) idle = take_idle();
-    if (!idle && entries_.size() >= open_max_ && !force) return std::shared_ptr<Appender>();
+    if (!idle && entries_.size() >= open_max_) return std::shared_ptr<Appender>();
     made = std::make_shared<Appender>(store_.env(), store_.place(topic, partition));
     entries_.push_back({name, made});
     by_name_.emplace(std::move(name), std::prev(entries_.end()));

@@ -20,11 +20,10 @@ class AppenderCache {
   explicit AppenderCache(Store& store, std::size_t open_max = 0);
 
   /// The appender of a partition; who has the pointer keeps it open. Where too many are, the one
-  /// that was not used for the longest time is closed first; nullptr when all are in use and
-  /// `force` is not set. What was appended must be synced, where that is wanted, before the pointer
-  /// is let go.
-  [[nodiscard]] Result<std::shared_ptr<Appender>> get(const TopicInfo& topic, PartitionId partition,
-                                                      bool force);
+  /// that was not used for the longest time is closed first; nullptr when all are in use. What was
+  /// appended must be synced, where that is wanted, before the pointer is let go.
+  [[nodiscard]] Result<std::shared_ptr<Appender>> get(const TopicInfo& topic,
+                                                      PartitionId partition);
   /// Closes all; nobody may use one any more. The first error.
   [[nodiscard]] Result<void> close_all();
 

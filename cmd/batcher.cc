@@ -1,6 +1,7 @@
 #include "batcher.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <set>
 #include <sys/eventfd.h>
@@ -35,12 +36,39 @@ constexpr std::size_t kRecordOverheadMax = 36;
 
 }  // namespace
 
-Batcher::Batcher(AppenderCache& appenders, TopicInfo topic, Options options)
-    : appenders_(appenders), topic_(std::move(topic)), options_(std::move(options)) {
-  partitions_.resize(static_cast<std::size_t>(topic_.partitions.back().value()) + 1);
-  if (options_.codec != Codec::kNone) compressor_.emplace(options_.codec, options_.level);
+class Batcher::Topic {
+ public:
+  Topic(TopicInfo topic, TopicOptions topic_options, std::size_t wanted_batch_bytes)
+      : info(std::move(topic)), options(std::move(topic_options)) {
+    batch_limit = std::min(options.batch_bytes_max, 2 * wanted_batch_bytes);
+    batch_bytes = std::min(wanted_batch_bytes, options.batch_bytes_max / 2 + 1);
+    lanes.resize(static_cast<std::size_t>(info.partitions.back().value()) + 1);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      lanes[i].topic = this;
+      lanes[i].partition = PartitionId(static_cast<std::int32_t>(i));
+    }
+  }
+  [[nodiscard]] Lane& lane(PartitionId id) { return lanes[static_cast<std::size_t>(id.value())]; }
+  /// The longest piece that a batch takes beside others.
+  [[nodiscard]] std::size_t piece_limit() const {
+    return batch_limit > batch_bytes + kRecordOverheadMax
+               ? batch_limit - batch_bytes - kRecordOverheadMax
+               : 0;
+  }
+
+  const TopicInfo info;
+  const TopicOptions options;
+  std::size_t batch_bytes = 0;  ///< a batch is sent when it has so many
+  std::size_t batch_limit = 0;  ///< and takes no record that brings it above this
+  std::vector<Lane> lanes;      ///< by number; never resized, others point to them
+  std::int64_t added = 0;
+  std::int64_t acknowledged = 0;  ///< guarded by mutex_
+};
+
+Batcher::Batcher(AppenderCache& appenders, Options options)
+    : appenders_(appenders), options_(std::move(options)) {
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  CHECK(wake_fd_ >= 0);
+  if (wake_fd_ < 0) error_ = system_error(errno, "cannot make an event descriptor");
   append_thread_ = std::thread([this] { append_loop(); });
   sync_thread_ = std::thread([this] { sync_loop(); });
 }
@@ -55,13 +83,22 @@ Batcher::~Batcher() {
   stored_.notify_one();
   if (append_thread_.joinable()) append_thread_.join();
   if (sync_thread_.joinable()) sync_thread_.join();
-  ::close(wake_fd_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
 }
 
-void Batcher::open(PartitionId id) {
+Batcher::Topic& Batcher::add_topic(TopicInfo info, TopicOptions options) {
+  return *topics_.emplace_back(
+      std::make_unique<Topic>(std::move(info), std::move(options), options_.batch_bytes));
+}
+
+std::int64_t Batcher::added(const Topic& topic) {
+  return topic.added;
+}
+
+void Batcher::open(Topic& topic, PartitionId partition) {
   {
     const std::lock_guard guard(mutex_);
-    to_open_ = id;
+    to_open_.push_back(&topic.lane(partition));
   }
   work_.notify_one();
 }
@@ -78,62 +115,60 @@ std::unique_ptr<BatchBuilder> Batcher::spare_builder() {
   return std::make_unique<BatchBuilder>();
 }
 
-/// Sees that the partition's open batch can take a record of `bytes`.
-bool Batcher::make_room(PartitionId id, Partition& p, std::size_t bytes) {
-  const std::size_t limit = std::min(options_.batch_bytes_max, 2 * options_.batch_bytes);
-  if (p.builder && !p.builder->empty() && p.builder->size() + bytes + kRecordOverheadMax > limit)
-    if (!send(id, p)) return false;
+/// Sees that the open batch of the lane can take a record of `bytes`.
+bool Batcher::make_room(Lane& lane, std::size_t bytes) {
+  if (lane.builder && !lane.builder->empty() &&
+      lane.builder->size() + bytes + kRecordOverheadMax > lane.topic->batch_limit)
+    if (!send(lane)) return false;
   if (bytes > kLargeRecord) {
     if (!send_all()) return false;
     drain();
   }
-  if (!p.builder) p.builder = spare_builder();
+  if (!lane.builder) lane.builder = spare_builder();
+  if (!std::exchange(lane.listed, true)) open_.push_back(&lane);
   return true;
 }
 
-std::optional<BatchBuilder::Taken> Batcher::add_delimited(PartitionId id, TimestampMs timestamp,
+std::optional<BatchBuilder::Taken> Batcher::add_delimited(Topic& topic, PartitionId partition,
+                                                          TimestampMs timestamp,
                                                           std::string_view text, char delimiter,
                                                           std::size_t piece_max) {
-  Partition& p = partition(id);
-  if (!make_room(id, p, 0)) return std::nullopt;
-  const std::size_t before = p.builder->size();
+  Lane& lane = topic.lane(partition);
+  if (!make_room(lane, 0)) return std::nullopt;
+  const std::size_t before = lane.builder->size();
   // Large pieces take the careful way, which keeps memory in bounds.
-  const auto taken = p.builder->add_delimited(
-      timestamp, text, delimiter, std::min(piece_max, piece_limit()),
-      options_.fsync == Fsync::kRecord ? before + 1 : options_.batch_bytes);
-  if (taken.records > 0 && !added(id, p, before, taken.records)) return std::nullopt;
+  const auto taken = lane.builder->add_delimited(
+      timestamp, text, delimiter, std::min(piece_max, topic.piece_limit()),
+      options_.fsync == Fsync::kRecord ? before + 1 : topic.batch_bytes);
+  if (taken.records > 0 && !take_in(lane, before, taken.records)) return std::nullopt;
   return taken;
 }
 
-std::size_t Batcher::piece_limit() const {
-  const std::size_t limit = std::min(options_.batch_bytes_max, 2 * options_.batch_bytes);
-  return limit > options_.batch_bytes + kRecordOverheadMax
-             ? limit - options_.batch_bytes - kRecordOverheadMax
-             : 0;
-}
-
-bool Batcher::add(PartitionId id, TimestampMs timestamp, std::optional<std::string_view> key,
-                  std::optional<std::string_view> value, std::span<const HeaderView> headers) {
-  Partition& p = partition(id);
+bool Batcher::add(Topic& topic, PartitionId partition, TimestampMs timestamp,
+                  std::optional<std::string_view> key, std::optional<std::string_view> value,
+                  std::span<const HeaderView> headers) {
+  Lane& lane = topic.lane(partition);
   std::size_t bytes = (key ? key->size() : 0) + (value ? value->size() : 0);
   for (const HeaderView& h : headers)
     bytes += h.name.size() + (h.value ? h.value->size() : 0);
-  if (!make_room(id, p, bytes)) return false;
-  const std::size_t before = p.builder->size();
-  p.builder->add(timestamp, key, value, headers);
-  return added(id, p, before, 1);
+  if (!make_room(lane, bytes)) return false;
+  const std::size_t before = lane.builder->size();
+  lane.builder->add(timestamp, key, value, headers);
+  return take_in(lane, before, 1);
 }
 
-bool Batcher::added(PartitionId id, Partition& p, std::size_t before, std::int32_t records) {
+/// What every added record goes through: counted, and sent when there is enough.
+bool Batcher::take_in(Lane& lane, std::size_t before, std::int32_t records) {
   added_ += records;
+  lane.topic->added += records;
   open_records_ += records;
-  open_bytes_ += p.builder->size() - before;
+  open_bytes_ += lane.builder->size() - before;
   if (options_.report) {
-    if (runs_.empty() || runs_.back().partition != id) runs_.push_back({id, 0});
+    if (runs_.empty() || runs_.back().lane != &lane) runs_.push_back({&lane, 0});
     runs_.back().count += records;
   }
-  if (options_.fsync == Fsync::kRecord || p.builder->size() >= options_.batch_bytes) {
-    if (!send(id, p)) return false;
+  if (options_.fsync == Fsync::kRecord || lane.builder->size() >= lane.topic->batch_bytes) {
+    if (!send(lane)) return false;
   } else if (open_bytes_ > kOpenBytesMax && !send_all()) {
     return false;
   }
@@ -155,13 +190,13 @@ bool Batcher::wait_for_reports() {
   return wait_for_room(guard, [&] { return error_ || kept_bytes_ <= kKeptBytesMax; }) && !error_;
 }
 
-/// Hands the open batch of a partition to the appender, when that has taken enough of what it was
-/// handed before.
-bool Batcher::send(PartitionId id, Partition& p) {
-  if (!p.builder || p.builder->empty()) return true;
+/// Hands the open batch of a lane to the appender, when that has taken enough of what it was handed
+/// before.
+bool Batcher::send(Lane& lane) {
+  if (!lane.builder || lane.builder->empty()) return true;
   Batch batch;
-  batch.partition = id;
-  batch.builder = std::move(p.builder);
+  batch.lane = &lane;
+  batch.builder = std::move(lane.builder);
   batch.bytes = batch.builder->size();
   batch.count = batch.builder->count();
   batch.runs = std::move(runs_);
@@ -178,18 +213,21 @@ bool Batcher::send(PartitionId id, Partition& p) {
   queued_bytes_ += batch.bytes;
   hurry_ = input_waits_ = false;
   to_append_.push_back(std::move(batch));
-  // While the input flows two batches are handed over at a time: half as many wake-ups. What pauses
-  // is sent by flush_if_idle() and finish(), which wake the appender whatever there is.
-  const bool enough =
-      queued_bytes_ > options_.batch_bytes || options_.report || options_.fsync == Fsync::kRecord;
+  // While the input flows the appender is woken for two batches at once: half as many wake-ups.
+  // What pauses is sent by flush_if_idle() and finish(), which wake it whatever there is.
+  const bool enough = queued_bytes_ > lane.topic->batch_bytes || options_.report ||
+                      options_.fsync == Fsync::kRecord;
   guard.unlock();
   if (enough) work_.notify_one();
   return true;
 }
 
 bool Batcher::send_all() {
-  for (std::size_t i = 0; open_records_ > 0 && i < partitions_.size(); ++i)
-    if (!send(PartitionId(static_cast<std::int32_t>(i)), partitions_[i])) return false;
+  for (Lane* lane : open_) {
+    lane->listed = false;
+    if (!send(*lane)) return false;
+  }
+  open_.clear();
   open_bytes_ = 0;
   return true;
 }
@@ -243,9 +281,9 @@ bool Batcher::failed() {
   return error_.has_value();
 }
 
-std::int64_t Batcher::acknowledged() {
+std::int64_t Batcher::acknowledged(const Topic& topic) {
   const std::lock_guard guard(mutex_);
-  return acknowledged_;
+  return topic.acknowledged;
 }
 
 void Batcher::fail_with(const Error& error) {
@@ -269,24 +307,31 @@ void Batcher::recycle(std::unique_ptr<BatchBuilder> builder) {
 }
 
 /// Where all appenders that may be open have something to sync, that is done first.
-Result<std::shared_ptr<Appender>> Batcher::appender_of(PartitionId id) {
+Result<std::shared_ptr<Appender>> Batcher::appender_of(const Lane& lane) {
   for (;;) {
-    TRY_ASSIGN(auto appender, appenders_.get(topic_, id, false));
+    TRY_ASSIGN(auto appender, appenders_.get(lane.topic->info, lane.partition));
     if (appender) return appender;
     std::unique_lock guard(mutex_);
-    if (to_sync_.empty() && !syncing_) break;  // they belong to other topics
+    if (to_sync_.empty() && !syncing_) continue;  // they were let go in between
     sync_now_ = true;
     stored_.notify_one();
     synced_.wait(guard, [&] { return error_ || !sync_now_; });
     if (error_) return fail(*error_);
   }
-  return appenders_.get(topic_, id, true);
+}
+
+/// Topics of one codec and level share a compressor: some take megabytes.
+Compressor* Batcher::compressor_of(const Topic& topic) {
+  const TopicOptions& o = topic.options;
+  if (o.codec == Codec::kNone) return nullptr;
+  return &compressors_.try_emplace({o.codec, o.level}, o.codec, o.level).first->second;
 }
 
 Result<void> Batcher::append_one(Batch& batch) {
+  const Topic& topic = *batch.lane->topic;
   TRY_ASSIGN(const MutableBytes sealed,
-             batch.builder->seal(options_.codec, compressor_ ? &*compressor_ : nullptr));
-  TRY_ASSIGN(batch.appender, appender_of(batch.partition));
+             batch.builder->seal(topic.options.codec, compressor_of(topic)));
+  TRY_ASSIGN(batch.appender, appender_of(*batch.lane));
   TRY(batch.appender->append(sealed));
   batch.stored = BatchHeader::decode(sealed.data());
   if (options_.fsync == Fsync::kRecord) TRY(batch.appender->sync());
@@ -294,8 +339,8 @@ Result<void> Batcher::append_one(Batch& batch) {
   return {};
 }
 
-Result<void> Batcher::open_now(PartitionId id) {
-  TRY_ASSIGN(const auto appender, appender_of(id));
+Result<void> Batcher::open_now(const Lane& lane) {
+  TRY_ASSIGN(const auto appender, appender_of(lane));
   return appender->open();
 }
 
@@ -305,10 +350,12 @@ void Batcher::append_loop() {
     Batch batch;
     {
       std::unique_lock guard(mutex_);
-      work_.wait(guard, [&] { return stop_ || to_open_ || !to_append_.empty(); });
-      if (const auto id = std::exchange(to_open_, {})) {
+      work_.wait(guard, [&] { return stop_ || !to_open_.empty() || !to_append_.empty(); });
+      if (!to_open_.empty()) {
+        const Lane& lane = *to_open_.front();
+        to_open_.pop_front();
         guard.unlock();
-        if (const auto opened = open_now(*id); !opened) fail_with(opened.error());
+        if (const auto opened = open_now(lane); !opened) fail_with(opened.error());
         continue;
       }
       if (to_append_.empty()) break;
@@ -331,7 +378,7 @@ void Batcher::append_loop() {
       if (options_.report || options_.fsync == Fsync::kBatch) {
         to_sync_.push_back(std::move(batch));
       } else {
-        acknowledged_ += batch.count;  // nothing to sync and nobody to tell
+        batch.lane->topic->acknowledged += batch.count;  // nothing to sync and nobody to tell
         batch.appender.reset();
       }
     }
@@ -395,12 +442,13 @@ void Batcher::acknowledge(std::vector<Batch> batches) {
   {
     const std::lock_guard guard(mutex_);
     for (const Batch& b : batches)
-      acknowledged_ += b.count;
+      b.lane->topic->acknowledged += b.count;
   }
   if (!options_.report) return;
   for (Batch& b : batches) {
     to_report_.insert(to_report_.end(), b.runs.begin(), b.runs.end());
-    unreported_[b.partition].batches.push_back(std::move(b));
+    auto& batches_of_lane = b.lane->unreported.batches;
+    batches_of_lane.push_back(std::move(b));
   }
   report();
 }
@@ -409,7 +457,7 @@ void Batcher::acknowledge(std::vector<Batch> batches) {
 void Batcher::report() {
   while (!to_report_.empty()) {
     Run& run = to_report_.front();
-    const std::int64_t reported = report_some(run, unreported_[run.partition]);
+    const std::int64_t reported = report_some(run);
     run.count -= reported;
     if (run.count > 0) break;  // the rest is not stored yet
     to_report_.pop_front();
@@ -417,11 +465,15 @@ void Batcher::report() {
   options_.on_stored(nullptr);
 }
 
-std::int64_t Batcher::report_some(const Run& run, Unreported& u) {
+std::int64_t Batcher::report_some(const Run& run) {
+  Unreported& u = run.lane->unreported;
   std::int64_t reported = 0;
   while (reported < run.count && !u.batches.empty()) {
     Batch& batch = u.batches.front();
-    StoredRecord stored{run.partition, nullptr, batch.stored.base_offset + u.done_in_front,
+    StoredRecord stored{run.lane->topic->info.name,
+                        run.lane->partition,
+                        nullptr,
+                        batch.stored.base_offset + u.done_in_front,
                         static_cast<std::int16_t>(batch.stored.attributes),
                         batch.stored.leader_epoch};
     RecordView shown;

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "appender_cache.h"
@@ -31,6 +32,7 @@ enum class Fsync : std::uint8_t {
 
 /// A stored record, for the report.
 struct StoredRecord {
+  std::string_view topic;
   PartitionId partition;
   const RecordView* record = nullptr;  ///< set only when contents were asked for
   Offset offset;
@@ -38,15 +40,12 @@ struct StoredRecord {
   Epoch leader_epoch{-1};
 };
 
-/// All calls are for one thread, that of the input. What was added in order to one partition is
-/// stored in that order; reports come in the order of all adds.
+/// Of any number of topics. All calls are for one thread, that of the input. What was added in
+/// order to one partition is stored in that order; reports come in the order of all adds.
 class Batcher {
  public:
   struct Options {
-    Codec codec = Codec::kNone;
-    std::optional<int> level;
     std::size_t batch_bytes = kBatchBytesDefault;  ///< a batch is sent when it has so many
-    std::size_t batch_bytes_max = SIZE_MAX;        ///< and never has more, but for a single record
     Fsync fsync = Fsync::kBatch;
     bool report = false;
     bool report_contents = false;  ///< reports get the record itself
@@ -54,29 +53,37 @@ class Batcher {
     /// there are no more for now.
     std::function<void(const StoredRecord*)> on_stored;
   };
+  struct TopicOptions {
+    Codec codec = Codec::kNone;
+    std::optional<int> level;
+    std::size_t batch_bytes_max = SIZE_MAX;  ///< no batch has more, but for a single record
+  };
   static constexpr std::size_t kBatchBytesDefault = std::size_t{256} << 10;
 
-  Batcher(AppenderCache& appenders, TopicInfo topic, Options options);
+  /// A topic that records are added to; as long as the Batcher.
+  class Topic;
+
+  Batcher(AppenderCache& appenders, Options options);
   ~Batcher();
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
+  [[nodiscard]] Topic& add_topic(TopicInfo info, TopicOptions options);
+
   /// Begins to open the partition, so that what is wrong with it is found before there is anything
-  /// to store in it. Before the first add.
-  void open(PartitionId partition);
+  /// to store in it.
+  void open(Topic& topic, PartitionId partition);
 
   /// Adds a record; waits when too much is under way. False when the pipeline has failed, or takes
   /// no end after a signal: finish() says why.
-  [[nodiscard]] bool add(PartitionId partition, TimestampMs timestamp,
+  [[nodiscard]] bool add(Topic& topic, PartitionId partition, TimestampMs timestamp,
                          std::optional<std::string_view> key, std::optional<std::string_view> value,
                          std::span<const HeaderView> headers);
   /// Adds the delimited pieces at the front of `text` that fit into one batch, as
   /// BatchBuilder::add_delimited does; nullopt when the pipeline has failed.
-  [[nodiscard]] std::optional<BatchBuilder::Taken> add_delimited(PartitionId partition,
-                                                                 TimestampMs timestamp,
-                                                                 std::string_view text,
-                                                                 char delimiter,
-                                                                 std::size_t piece_max);
+  [[nodiscard]] std::optional<BatchBuilder::Taken> add_delimited(
+      Topic& topic, PartitionId partition, TimestampMs timestamp, std::string_view text,
+      char delimiter, std::size_t piece_max);
   /// Whether the last add filled a batch: time for another sticky partition. Resets.
   [[nodiscard]] bool take_batch_done() { return std::exchange(batch_done_, false); }
 
@@ -95,21 +102,21 @@ class Batcher {
   /// Errc::kTimeout when a signal came and it takes no end: the process must end with _exit().
   [[nodiscard]] Result<void> finish();
 
+  /// Of all topics.
   [[nodiscard]] std::int64_t added() const { return added_; }
+  [[nodiscard]] static std::int64_t added(const Topic& topic);
   /// Records stored as --fsync says.
-  [[nodiscard]] std::int64_t acknowledged();
+  [[nodiscard]] std::int64_t acknowledged(const Topic& topic);
 
  private:
-  struct Partition {
-    std::unique_ptr<BatchBuilder> builder;  ///< the open batch, or none
-  };
+  struct Lane;
   /// A run of records for one partition, in input order.
   struct Run {
-    PartitionId partition;
+    Lane* lane = nullptr;
     std::int64_t count = 0;
   };
   struct Batch {
-    PartitionId partition;
+    Lane* lane = nullptr;
     std::shared_ptr<Appender> appender;  ///< from appending to syncing
     std::unique_ptr<BatchBuilder> builder;
     std::size_t bytes = 0;
@@ -124,37 +131,42 @@ class Batcher {
     std::int64_t done_in_front = 0;
     std::optional<RecordIterator> records;
   };
+  /// A partition of a topic.
+  struct Lane {
+    Topic* topic = nullptr;
+    PartitionId partition;
+    std::unique_ptr<BatchBuilder> builder;  ///< the open batch, or none
+    bool listed = false;                    ///< in open_
+    Unreported unreported;                  ///< the sync thread's own
+  };
 
-  [[nodiscard]] Partition& partition(PartitionId id) {
-    return partitions_[static_cast<std::size_t>(id.value())];
-  }
   [[nodiscard]] std::unique_ptr<BatchBuilder> spare_builder();
-  [[nodiscard]] std::size_t piece_limit() const;
-  [[nodiscard]] bool make_room(PartitionId id, Partition& p, std::size_t bytes);
-  [[nodiscard]] bool added(PartitionId id, Partition& p, std::size_t before, std::int32_t records);
-  [[nodiscard]] bool send(PartitionId id, Partition& p);
+  [[nodiscard]] bool make_room(Lane& lane, std::size_t bytes);
+  [[nodiscard]] bool take_in(Lane& lane, std::size_t before, std::int32_t records);
+  [[nodiscard]] bool send(Lane& lane);
   [[nodiscard]] bool send_all();
   [[nodiscard]] bool wait_for_reports();
   void drain();
   /// Waits for `done` on room_; false when it takes no end after a signal. Needs mutex_.
   [[nodiscard]] bool wait_for_room(std::unique_lock<std::mutex>& guard, auto done);
-  [[nodiscard]] Result<std::shared_ptr<Appender>> appender_of(PartitionId id);
+  [[nodiscard]] Result<std::shared_ptr<Appender>> appender_of(const Lane& lane);
   void append_loop();
   void sync_loop();
-  [[nodiscard]] Result<void> open_now(PartitionId id);
+  [[nodiscard]] Result<void> open_now(const Lane& lane);
+  [[nodiscard]] Compressor* compressor_of(const Topic& topic);
   [[nodiscard]] Result<void> append_one(Batch& batch);
   [[nodiscard]] Result<void> sync_all(std::vector<Batch>& batches);
   void acknowledge(std::vector<Batch> batches);
   void report();
-  [[nodiscard]] std::int64_t report_some(const Run& run, Unreported& u);
+  [[nodiscard]] std::int64_t report_some(const Run& run);
   void fail_with(const Error& error);
   [[nodiscard]] bool sync_wanted() const;
   void recycle(std::unique_ptr<BatchBuilder> builder);
 
   AppenderCache& appenders_;
-  const TopicInfo topic_;
   const Options options_;
-  std::vector<Partition> partitions_;  ///< by number
+  std::vector<std::unique_ptr<Topic>> topics_;
+  std::vector<Lane*> open_;  ///< those that may have an open batch
   std::vector<Run> runs_;
   std::int64_t added_ = 0;
   std::int64_t open_records_ = 0;
@@ -168,7 +180,7 @@ class Batcher {
       stored_;  ///< for the sync thread: something to sync or to report, or stop
   std::condition_variable synced_;  ///< for the append thread: appenders were let go
   std::condition_variable room_;  ///< for the input's thread: room in the queue, an error, the end
-  std::optional<PartitionId> to_open_;
+  std::deque<const Lane*> to_open_;
   std::deque<Batch> to_append_;
   std::size_t queued_bytes_ = 0;  ///< of to_append_ and of the batch being appended
   std::vector<Batch> to_sync_;
@@ -183,14 +195,14 @@ class Batcher {
   bool input_waits_ = false;  ///< wants to be woken when the append thread is idle
   std::size_t kept_bytes_ = 0;
   std::size_t unsynced_bytes_ = 0;
-  std::int64_t acknowledged_ = 0;
   std::optional<Error> error_;
 
   // The sync thread's own.
   std::deque<Run> to_report_;
-  std::map<PartitionId, Unreported> unreported_;
 
-  std::optional<Compressor> compressor_;
+  // The append thread's own.
+  std::map<std::pair<Codec, std::optional<int>>, Compressor> compressors_;
+
   std::thread append_thread_;
   std::thread sync_thread_;
 };

@@ -46,19 +46,22 @@ Result<TopicInfo> find_or_create(Store& store, const std::string& name, const Pr
 /// One topic that records go to.
 struct Sink {
   TopicInfo topic;
-  std::unique_ptr<Reporter> reporter;
-  std::unique_ptr<Batcher> batcher;
+  Batcher::Topic* batches = nullptr;
   std::optional<Partitioner> partitioner;
   std::size_t record_bytes_max = SIZE_MAX;  ///< by max.message.bytes, where the topic sets it
 };
 
 class Producer {
  public:
-  Producer(Store& store, const ProduceOptions& options, const Common& common, const Args& args)
+  /// `reporter` is for --report.
+  Producer(Store& store, const ProduceOptions& options, const Common& common, const Args& args,
+           std::unique_ptr<Reporter> reporter)
       : store_(store),
         options_(options),
         common_(common),
         appenders_(store),
+        reporter_(std::move(reporter)),
+        batcher_(appenders_, batching()),
         input_(options.files),
         plain_lines_(options.plain_lines()),
         input_bytes_(input_.total_bytes()),
@@ -70,6 +73,7 @@ class Producer {
  private:
   enum class Flow { kOn, kStop };
 
+  [[nodiscard]] Batcher::Options batching();
   [[nodiscard]] Result<Sink*> sink_for(const std::string& topic);
   [[nodiscard]] Result<void> check_partition(const Sink& sink, PartitionId partition) const;
   [[nodiscard]] Result<void> send_given();
@@ -83,16 +87,17 @@ class Producer {
   [[nodiscard]] std::int64_t count_rest();
   void say_counts();
   void say_lost_output();
-  [[nodiscard]] bool flush_all_if_idle();
+  [[nodiscard]] bool flush_if_idle();
   [[nodiscard]] bool any_failed();
-  [[nodiscard]] bool storing_failed();
-  [[nodiscard]] std::vector<int> wake_fds() const;
   [[nodiscard]] int finish(Result<void> pumped);
 
   Store& store_;
   const ProduceOptions& options_;
   const Common& common_;
   AppenderCache appenders_;
+  const std::unique_ptr<Reporter> reporter_;
+  Batcher batcher_;
+  std::map<std::string, Sink> sinks_;
   Input input_;
   const bool plain_lines_;
   const std::int64_t input_bytes_;
@@ -100,7 +105,6 @@ class Producer {
   std::optional<Framer> framer_;
   Buffer buffer_;
   std::size_t used_ = 0;  ///< of buffer_: records already taken
-  std::map<std::string, Sink> sinks_;
   Sink* sink_ = nullptr;  ///< the one that the last record went to
   std::vector<HeaderView> headers_;
   TimestampMs now_;
@@ -121,27 +125,33 @@ Result<void> Producer::check_partition(const Sink& sink, PartitionId partition) 
                                            sink.topic.name, partition.value(), all.size()));
 }
 
+Batcher::Options Producer::batching() {
+  Batcher::Options o;
+  o.batch_bytes = options_.batch_bytes;
+  o.fsync = options_.fsync;
+  if (!reporter_) return o;
+  o.report = true;
+  o.report_contents = reporter_->needs_contents();
+  o.on_stored = [this](const StoredRecord* stored) {
+    reporter_->on_stored(stored);
+    if (reporter_->failed()) batcher_.wake();
+  };
+  return o;
+}
+
 Result<Sink*> Producer::sink_for(const std::string& name) {
   if (sink_ != nullptr && sink_->topic.name == name) return sink_;
   if (const auto found = sinks_.find(name); found != sinks_.end()) return &found->second;
   TRY_ASSIGN(TopicInfo topic, find_or_create(store_, name, options_));
   Sink sink;
-  Batcher::Options b;
+  Batcher::TopicOptions b;
   b.codec = options_.codec.value_or(topic.config.compression_type().value_or(Codec::kNone));
   b.level = options_.level;
   if (!b.level && b.codec != Codec::kNone) b.level = topic.config.compression_level(b.codec);
-  b.fsync = options_.fsync;
-  b.batch_bytes = options_.batch_bytes;
   if (const auto limit = topic.config.max_message_bytes()) {
     b.batch_bytes_max = static_cast<std::size_t>(*limit);
-    b.batch_bytes = std::min(b.batch_bytes, b.batch_bytes_max / 2 + 1);
     sink.record_bytes_max =
         b.batch_bytes_max > kRecordOverhead ? b.batch_bytes_max - kRecordOverhead : 0;
-  }
-  if (options_.report) {
-    TRY_ASSIGN(sink.reporter, Reporter::make(options_.report_format, name));
-    b.report = true;
-    b.report_contents = sink.reporter->needs_contents();
   }
   sink.topic = topic;
   if (options_.partition) TRY(check_partition(sink, *options_.partition));
@@ -151,46 +161,25 @@ Result<Sink*> Producer::sink_for(const std::string& name) {
                            static_cast<std::int32_t>(topic.partitions.size()),
                            (std::uint64_t{seed()} << 32) | seed());
   Sink& placed = sinks_.emplace(name, std::move(sink)).first->second;
-  if (placed.reporter)
-    b.on_stored = [r = placed.reporter.get(), &placed](const StoredRecord* stored) {
-      r->on_stored(stored);
-      if (r->failed() && placed.batcher) placed.batcher->wake();
-    };
-  placed.batcher = std::make_unique<Batcher>(appenders_, topic, std::move(b));
+  placed.batches = &batcher_.add_topic(topic, std::move(b));
   // What is wrong with the partition is better said now than after a minute of typing.
-  if (options_.partition) placed.batcher->open(*options_.partition);
-  if (topic.partitions.size() == 1) placed.batcher->open(topic.partitions.front());
+  if (options_.partition) batcher_.open(*placed.batches, *options_.partition);
+  if (topic.partitions.size() == 1) batcher_.open(*placed.batches, topic.partitions.front());
   return &placed;
-}
-
-std::vector<int> Producer::wake_fds() const {
-  std::vector<int> fds;
-  for (const auto& [name, sink] : sinks_)
-    fds.push_back(sink.batcher->wake_fd());
-  return fds;
-}
-
-/// Whether nothing more can be stored.
-bool Producer::storing_failed() {
-  return std::any_of(sinks_.begin(), sinks_.end(),
-                     [](auto& sink) { return sink.second.batcher->failed(); });
 }
 
 /// Whether nothing more should be read: what was read is still stored when only stdout is gone.
 bool Producer::any_failed() {
-  for (auto& [name, sink] : sinks_)
-    if (sink.reporter && sink.reporter->failed()) output_problem_ = sink.reporter->problem();
-  return output_problem_ != 0 || storing_failed();
+  if (reporter_ && reporter_->failed()) output_problem_ = reporter_->problem();
+  return output_problem_ != 0 || batcher_.failed();
 }
 
-bool Producer::flush_all_if_idle() {
-  bool all = true;
-  for (auto& [name, sink] : sinks_) {
-    sink.batcher->clear_wake();
-    all = sink.batcher->flush_if_idle() && all;
-  }
-  if (all) open_since_ms_ = -1;
-  return all;
+/// False when the appender is busy: it wakes us.
+bool Producer::flush_if_idle() {
+  batcher_.clear_wake();
+  const bool flushed = batcher_.flush_if_idle();
+  if (flushed) open_since_ms_ = -1;
+  return flushed;
 }
 
 /// The input pauses: sends what is open on its way, after its linger time, and waits.
@@ -204,7 +193,7 @@ Result<Producer::Flow> Producer::wait_for_input() {
     if (lingers) {
       timeout = open_since_ms_ + options_.linger_ms - now;
     } else {
-      (void)flush_all_if_idle();             // when the appender is busy it wakes us
+      (void)flush_if_idle();
       if (any_failed()) return Flow::kStop;  // that may have swallowed a wake-up
     }
     if (common_.timeout_ms) {
@@ -215,7 +204,7 @@ Result<Producer::Flow> Producer::wait_for_input() {
       }
       timeout = timeout < 0 ? left : std::min(timeout, left);
     }
-    switch (input_.wait(timeout, wake_fds(), true)) {
+    switch (input_.wait(timeout, {batcher_.wake_fd()}, true)) {
       case Input::Event::kReadable:
         return Flow::kOn;
       case Input::Event::kSignal:
@@ -235,10 +224,10 @@ Result<Producer::Flow> Producer::pace() {
   const auto due = rate_start_ms_ +
                    static_cast<std::int64_t>(static_cast<double>(taken_) * 1000.0 / *options_.rate);
   for (std::int64_t now = steady_ms(); now < due; now = steady_ms()) {
-    (void)flush_all_if_idle();
-    if (storing_failed()) return Flow::kStop;
+    (void)flush_if_idle();
+    if (batcher_.failed()) return Flow::kStop;
     if (any_failed()) break;
-    if (input_.wait(due - now, wake_fds(), false) == Input::Event::kSignal) break;
+    if (input_.wait(due - now, {batcher_.wake_fd()}, false) == Input::Event::kSignal) break;
   }
   now_ = store_.env().clock.now();
   return Flow::kOn;
@@ -307,12 +296,12 @@ Result<Producer::Flow> Producer::accept(const ParsedRecord& record) {
   }
   TimestampMs timestamp = options_.timestamp.value_or(record.timestamp.value_or(now_));
   if (timestamp == kNoTimestamp) timestamp = now_;
-  const std::int64_t before = sink_->batcher->added();
-  if (!sink_->batcher->add(partition, timestamp, key, value, headers)) {
-    if (sink_->batcher->added() == before) ++refused_;
+  const std::int64_t before = batcher_.added();
+  if (!batcher_.add(*sink_->batches, partition, timestamp, key, value, headers)) {
+    if (batcher_.added() == before) ++refused_;
     return Flow::kStop;
   }
-  if (sink_->batcher->take_batch_done()) sink_->partitioner->batch_done();
+  if (batcher_.take_batch_done()) sink_->partitioner->batch_done();
   ++taken_;
   if (open_since_ms_ < 0 && options_.linger_ms > 0) open_since_ms_ = steady_ms();
   return options_.count && taken_ >= *options_.count ? Flow::kStop : Flow::kOn;
@@ -328,15 +317,15 @@ Result<Producer::Flow> Producer::take_plain_lines() {
     const PartitionId partition =
         options_.partition.value_or(sink_->topic.partitions[static_cast<std::size_t>(
             sink_->partitioner->choose(std::nullopt).value())]);
-    const std::int64_t before = sink_->batcher->added();
-    const auto taken = sink_->batcher->add_delimited(
-        partition, timestamp, buffer_.text().substr(used_), delimiter, longest);
+    const std::int64_t before = batcher_.added();
+    const auto taken = batcher_.add_delimited(*sink_->batches, partition, timestamp,
+                                              buffer_.text().substr(used_), delimiter, longest);
     if (!taken) {  // the last ones were counted, and are no rest any more
-      for (std::int64_t n = sink_->batcher->added() - before; n > 0; --n)
+      for (std::int64_t n = batcher_.added() - before; n > 0; --n)
         used_ = buffer_.text().find(delimiter, used_) + 1;
       return Flow::kStop;
     }
-    if (sink_->batcher->take_batch_done()) sink_->partitioner->batch_done();
+    if (batcher_.take_batch_done()) sink_->partitioner->batch_done();
     if (taken->records == 0) return Flow::kOn;
     used_ += taken->bytes;
     taken_ += taken->records;
@@ -444,25 +433,21 @@ std::int64_t Producer::count_rest() {
 
 /// After a failure: how many of the records are stored, and in which topics.
 void Producer::say_counts() {
-  std::int64_t read = refused_ + count_rest();
+  const std::int64_t read = refused_ + count_rest() + batcher_.added();
   std::int64_t stored = 0;
-  for (auto& [name, sink] : sinks_) {
-    read += sink.batcher->added();
-    stored += sink.batcher->acknowledged();
-  }
+  for (const auto& [name, sink] : sinks_)
+    stored += batcher_.acknowledged(*sink.batches);
   if (stored == read) return;
   say(fmt::format("{} of {} records are stored", stored, read));
   if (sinks_.size() < 2) return;
-  for (auto& [name, sink] : sinks_)
-    say(fmt::format("topic '{}': {} of {} records are stored", name, sink.batcher->acknowledged(),
-                    sink.batcher->added()));
+  for (const auto& [name, sink] : sinks_)
+    say(fmt::format("topic '{}': {} of {} records are stored", name,
+                    batcher_.acknowledged(*sink.batches), Batcher::added(*sink.batches)));
 }
 
 /// After a signal: what stdout's reader did not get.
 void Producer::say_lost_output() {
-  std::int64_t reports = 0;
-  for (auto& [name, sink] : sinks_)
-    if (sink.reporter) reports += sink.reporter->lost();
+  const std::int64_t reports = reporter_ ? reporter_->lost() : 0;
   if (reports > 0)
     say(
         fmt::format("the reader of stdout takes nothing: reports of up to {} stored records were "
@@ -480,16 +465,13 @@ int Producer::finish(Result<void> pumped) {
   int result = status::kOk;
   bool stuck = false;
   bool cancelled = false;
-  for (auto& [name, sink] : sinks_) {
-    const auto done = sink.batcher->finish();
+  if (const auto done = batcher_.finish(); !done) {
     progress_.clear();
-    if (!done) {
-      stuck = stuck || done.error().code == Errc::kTimeout;
-      cancelled = cancelled || done.error().code == Errc::kCancelled;
-      result = report_error(done.error());
-    }
-    if (sink.reporter && sink.reporter->failed()) output_problem_ = sink.reporter->problem();
+    stuck = done.error().code == Errc::kTimeout;
+    cancelled = done.error().code == Errc::kCancelled;
+    result = report_error(done.error());
   }
+  if (reporter_ && reporter_->failed()) output_problem_ = reporter_->problem();
   progress_.clear();
   if (!pumped) {
     cancelled = cancelled || pumped.error().code == Errc::kCancelled;
@@ -562,15 +544,18 @@ int run_produce(const Args& args) {
   if (options->topic)
     if (const auto legal = check_topic_name(*options->topic); !legal)
       return usage_error("produce", legal.error());
-  if (options->report)
-    if (const auto format = Reporter::make(options->report_format, ""); !format)
-      return usage_error("produce", format.error());
+  std::unique_ptr<Reporter> reporter;
+  if (options->report) {
+    auto made = Reporter::make(options->report_format);
+    if (!made) return usage_error("produce", made.error());
+    reporter = std::move(*made);
+  }
   install_signals();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may grow no more is an error like a full disk
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves must not cost the records that were read
   auto store = Store::open_for_writing(store_opts, common->dir, options->create);
   if (!store) return report_open_error(store.error(), common->dir);
-  return Producer(**store, *options, *common, args).run();
+  return Producer(**store, *options, *common, args, std::move(reporter)).run();
 }
 
 }  // namespace spool

@@ -138,10 +138,10 @@ Result<void> ReplayWriter::append_open(std::size_t number, PartitionId partition
 Result<std::shared_ptr<Appender>> ReplayWriter::appender(std::size_t number,
                                                          PartitionId partition) {
   const TopicInfo& info = topics_[number].info;
-  TRY_ASSIGN(auto found, appenders_.get(info, partition, false));
+  TRY_ASSIGN(auto found, appenders_.get(info, partition));
   if (found) return found;
-  TRY(sync_now({}));  // all are in use: what is synced can be closed
-  return appenders_.get(info, partition, true);
+  TRY(sync_now({}));  // all are in use: what is synced is let go
+  return appenders_.get(info, partition);
 }
 
 void ReplayWriter::note_appended(std::shared_ptr<Appender> appender, std::int64_t bytes) {

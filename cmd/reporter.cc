@@ -1,7 +1,6 @@
 #include "reporter.h"
 
 #include <cerrno>
-#include <mutex>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -16,10 +15,9 @@ constexpr std::size_t kReportBytes = std::size_t{64} << 10;
 
 }  // namespace
 
-Result<std::unique_ptr<Reporter>> Reporter::make(std::string format, std::string topic) {
+Result<std::unique_ptr<Reporter>> Reporter::make(std::string format) {
   if (!format.ends_with('\n') && !format.ends_with("\\n")) format += "\\n";
   auto reporter = std::make_unique<Reporter>();
-  reporter->topic_ = std::move(topic);
   reporter->simple_ = format == "%p %o\\n";
   TRY_ASSIGN(reporter->format_, OutputFormat::compile(format, ""));
   return reporter;
@@ -33,7 +31,7 @@ void Reporter::on_stored(const StoredRecord* stored) {
                    stored->offset.value());
   } else {
     RecordContext context;
-    context.topic = topic_;
+    context.topic = stored->topic;
     context.partition = stored->partition.value();
     context.record = stored->record;
     context.leader_epoch = stored->leader_epoch.value();
@@ -45,12 +43,7 @@ void Reporter::on_stored(const StoredRecord* stored) {
 }
 
 void Reporter::flush() {
-  {
-    // Reports of several topics come from several threads, and lines must stay whole.
-    static std::mutex stdout_mutex;
-    const std::lock_guard guard(stdout_mutex);
-    if (!failed() && !out_.empty() && !write_all(STDOUT_FILENO, out_)) problem_ = errno;
-  }
+  if (!failed() && !out_.empty() && !write_all(STDOUT_FILENO, out_)) problem_ = errno;
   if (failed()) lost_ += in_out_;
   in_out_ = 0;
   out_.clear();

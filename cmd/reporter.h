@@ -16,8 +16,7 @@ namespace spool {
 class Reporter {
  public:
   /// Errc::kUsage for a format that does not compile.
-  [[nodiscard]] static Result<std::unique_ptr<Reporter>> make(std::string format,
-                                                              std::string topic);
+  [[nodiscard]] static Result<std::unique_ptr<Reporter>> make(std::string format);
   /// As Batcher::Options::on_stored.
   void on_stored(const StoredRecord* stored);
 
@@ -32,7 +31,6 @@ class Reporter {
   void flush();
 
   std::optional<OutputFormat> format_;
-  std::string topic_;
   std::string out_;
   bool simple_ = true;
   std::int64_t number_ = 0;

@@ -47,3 +47,18 @@ seq 501 1000 | cmp - out || fail '-n 500: other records'
 run limited consume times -n 5000
 expect_ok
 seq 1 1000 | cmp - out || fail '-n 5000: other records'
+
+# Topics out of the records themselves: one pipeline for all, reports in the order of the input.
+seq 1 2000 | awk '{printf "{\"topic\":\"t%d\",\"value\":\"%d\"}\n", $1 % 150, $1}' >in
+run limited produce -J --report='%t %v' --fsync never <in
+expect_ok
+seq 1 2000 | awk '{print "t" $1 % 150, $1}' | cmp - out || fail 'reports of topics are out of order'
+run limited consume t7
+expect_ok
+seq 7 150 2000 | cmp - out || fail 'records of a topic are out of order'
+
+# Not one descriptor to spare: said, and nothing stored in silence.
+limit=8
+run limited produce -J <in
+expect_status 1
+expect_err_has 'Too many open files'
