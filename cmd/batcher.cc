@@ -16,7 +16,7 @@ namespace {
 
 /// Batches that wait for the appender; enough for the time that a new partition takes, little
 /// enough to stay in the caches.
-constexpr std::size_t kQueuedBytesMax = std::size_t{1} << 20;
+constexpr std::size_t kQueuedBytesMax = std::size_t{2} << 20;
 /// Open batches of all partitions together.
 constexpr std::size_t kOpenBytesMax = std::size_t{8} << 20;
 /// A record above this goes through alone: its memory is there twice, and not more often.
@@ -205,6 +205,14 @@ bool Batcher::send(Lane& lane) {
   open_bytes_ -= std::min(open_bytes_, batch.bytes);
   batch_done_ = true;
   std::unique_lock guard(mutex_);
+  if (queued_bytes_ > batch.bytes && lane.topic->options.codec == Codec::kNone) {
+    // The appender has enough to do, and a checksum is work that this thread can take over.
+    guard.unlock();
+    const auto sealed = batch.builder->seal(Codec::kNone, nullptr);
+    CHECK(sealed.has_value());
+    batch.sealed = *sealed;
+    guard.lock();
+  }
   if (queued_bytes_ > 0 && queued_bytes_ + batch.bytes > kQueuedBytesMax) work_.notify_one();
   const bool room = wait_for_room(guard, [&] {
     return error_ || queued_bytes_ == 0 || queued_bytes_ + batch.bytes <= kQueuedBytesMax;
@@ -327,16 +335,63 @@ Compressor* Batcher::compressor_of(const Topic& topic) {
   return &compressors_.try_emplace({o.codec, o.level}, o.codec, o.level).first->second;
 }
 
-Result<void> Batcher::append_one(Batch& batch) {
-  const Topic& topic = *batch.lane->topic;
-  TRY_ASSIGN(const MutableBytes sealed,
-             batch.builder->seal(topic.options.codec, compressor_of(topic)));
-  TRY_ASSIGN(batch.appender, appender_of(*batch.lane));
-  TRY(batch.appender->append(sealed));
-  batch.stored = BatchHeader::decode(sealed.data());
-  if (options_.fsync == Fsync::kRecord) TRY(batch.appender->sync());
-  if (!options_.report_contents) recycle(std::move(batch.builder));
+/// The next batches, all for one partition. Those that need no work before they can be written go
+/// together: locks and looks at the file are for all of them. Needs mutex_.
+std::vector<Batcher::Batch> Batcher::take_run() {
+  std::vector<Batch> run;
+  const auto take = [&] {
+    run.push_back(std::move(to_append_.front()));
+    to_append_.pop_front();
+  };
+  take();
+  const Lane* const lane = run.front().lane;
+  if (options_.fsync == Fsync::kRecord || lane->topic->options.codec != Codec::kNone) return run;
+  while (!to_append_.empty() && to_append_.front().lane == lane)
+    take();
+  return run;
+}
+
+Result<void> Batcher::append_run(std::vector<Batch>& run) {
+  const Lane& lane = *run.front().lane;
+  std::vector<MutableBytes> sealed;
+  for (Batch& batch : run) {
+    if (batch.sealed.empty()) {
+      TRY_ASSIGN(batch.sealed,
+                 batch.builder->seal(lane.topic->options.codec, compressor_of(*lane.topic)));
+    }
+    sealed.push_back(batch.sealed);
+  }
+  TRY_ASSIGN(const auto appender, appender_of(lane));
+  auto next = run.begin();
+  const auto done = appender->append_all(sealed, [&](const Appender::Appended&) {
+    next->appender = appender;
+    if (options_.fsync != Fsync::kRecord) appended(std::move(*next++));
+  });
+  if (!done || options_.fsync != Fsync::kRecord) return done;
+  TRY(appender->sync());
+  appended(std::move(*next));
   return {};
+}
+
+/// What follows when a batch is written.
+void Batcher::appended(Batch batch) {
+  batch.stored = BatchHeader::decode(batch.sealed.data());
+  if (!options_.report_contents) recycle(std::move(batch.builder));
+  const std::lock_guard guard(mutex_);
+  queued_bytes_ -= std::min(queued_bytes_, batch.bytes);
+  unsynced_bytes_ += batch.bytes;
+  if (options_.report) {
+    batch.kept = sizeof(Batch) + batch.runs.size() * sizeof(Run);
+    if (options_.report_contents) batch.kept += batch.bytes;
+    kept_bytes_ += batch.kept;
+  }
+  if (options_.report || options_.fsync == Fsync::kBatch) {
+    to_sync_.push_back(std::move(batch));
+  } else {
+    batch.lane->topic->acknowledged += batch.count;  // nothing to sync and nobody to tell
+  }
+  if (queued_bytes_ <= kQueuedBytesMax / 2) room_.notify_one();
+  if (sync_wanted()) stored_.notify_one();
 }
 
 Result<void> Batcher::open_now(const Lane& lane) {
@@ -347,7 +402,7 @@ Result<void> Batcher::open_now(const Lane& lane) {
 void Batcher::append_loop() {
   const NudgedThread nudged;  // a lock is not waited for for ever after a signal
   for (;;) {
-    Batch batch;
+    std::vector<Batch> run;
     {
       std::unique_lock guard(mutex_);
       work_.wait(guard, [&] { return stop_ || !to_open_.empty() || !to_append_.empty(); });
@@ -359,30 +414,13 @@ void Batcher::append_loop() {
         continue;
       }
       if (to_append_.empty()) break;
-      batch = std::move(to_append_.front());
-      to_append_.pop_front();
+      run = take_run();
       appending_ = true;
     }
-    const auto done = append_one(batch);
-    if (!done) fail_with(done.error());
+    if (const auto done = append_run(run); !done) fail_with(done.error());
+    run.clear();
     const std::lock_guard guard(mutex_);
     appending_ = false;
-    if (done) {
-      queued_bytes_ -= std::min(queued_bytes_, batch.bytes);
-      unsynced_bytes_ += batch.bytes;
-      if (options_.report) {
-        batch.kept = sizeof(Batch) + batch.runs.size() * sizeof(Run);
-        if (options_.report_contents) batch.kept += batch.bytes;
-        kept_bytes_ += batch.kept;
-      }
-      if (options_.report || options_.fsync == Fsync::kBatch) {
-        to_sync_.push_back(std::move(batch));
-      } else {
-        batch.lane->topic->acknowledged += batch.count;  // nothing to sync and nobody to tell
-        batch.appender.reset();
-      }
-    }
-    if (queued_bytes_ <= kQueuedBytesMax / 2) room_.notify_one();
     if (sync_wanted()) stored_.notify_one();
     if (to_append_.empty() && input_waits_) wake();
   }

@@ -58,7 +58,7 @@ class Batcher {
     std::optional<int> level;
     std::size_t batch_bytes_max = SIZE_MAX;  ///< no batch has more, but for a single record
   };
-  static constexpr std::size_t kBatchBytesDefault = std::size_t{256} << 10;
+  static constexpr std::size_t kBatchBytesDefault = std::size_t{512} << 10;
 
   /// A topic that records are added to; as long as the Batcher.
   class Topic;
@@ -119,6 +119,7 @@ class Batcher {
     Lane* lane = nullptr;
     std::shared_ptr<Appender> appender;  ///< from appending to syncing
     std::unique_ptr<BatchBuilder> builder;
+    MutableBytes sealed;  ///< of the builder; empty before it is compressed
     std::size_t bytes = 0;
     std::int32_t count = 0;
     std::size_t kept = 0;   ///< memory until it is reported
@@ -154,7 +155,9 @@ class Batcher {
   void sync_loop();
   [[nodiscard]] Result<void> open_now(const Lane& lane);
   [[nodiscard]] Compressor* compressor_of(const Topic& topic);
-  [[nodiscard]] Result<void> append_one(Batch& batch);
+  [[nodiscard]] std::vector<Batch> take_run();
+  [[nodiscard]] Result<void> append_run(std::vector<Batch>& run);
+  void appended(Batch batch);
   [[nodiscard]] Result<void> sync_all(std::vector<Batch>& batches);
   void acknowledge(std::vector<Batch> batches);
   void report();
@@ -182,7 +185,7 @@ class Batcher {
   std::condition_variable room_;  ///< for the input's thread: room in the queue, an error, the end
   std::deque<const Lane*> to_open_;
   std::deque<Batch> to_append_;
-  std::size_t queued_bytes_ = 0;  ///< of to_append_ and of the batch being appended
+  std::size_t queued_bytes_ = 0;  ///< of to_append_ and of what is being appended
   std::vector<Batch> to_sync_;
   std::vector<std::unique_ptr<BatchBuilder>> spare_;
   bool appending_ = false;

@@ -53,6 +53,27 @@ Result<Appender::Appended> Appender::append(MutableBytes batch,
              env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
   TRY(refresh());
   if (check) TRY(check());
+  return place_and_write(batch);
+}
+
+Result<void> Appender::append_all(std::span<const MutableBytes> batches,
+                                  const std::function<void(const Appended&)>& done) {
+  const std::lock_guard guard(mutex_);
+  if (failed_) return fail(*failed_);
+  TRY_ASSIGN(const auto operation, env_.locks.begin());
+  TRY_ASSIGN(const auto byte,
+             env_.locks.lock_byte(DirLocks::append_name(place_.topic, place_.partition.value())));
+  TRY(refresh());
+  for (const MutableBytes batch : batches) {
+    if (!open_) TRY(refresh());  // the one before could not be indexed
+    TRY_ASSIGN(const Appended appended, place_and_write(batch));
+    done(appended);
+  }
+  return {};
+}
+
+/// Needs the append byte and a fresh look at the tail.
+Result<Appender::Appended> Appender::place_and_write(MutableBytes batch) {
   // Before anything looks at its times: they decide about rolling.
   if (place_.config.append_time) set_append_time(batch, env_.clock.now());
   TRY(roll_for(BatchHeader::decode(batch.data())));

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "base/result.h"
 #include "log/place.h"
@@ -53,6 +54,12 @@ class Appender {
   /// batch is written only if it agrees.
   [[nodiscard]] Result<Appended> append(MutableBytes batch,
                                         const std::function<Result<void>()>& check = {});
+
+  /// As append() does for each of `batches`, in one go: other writers wait for all of them. `done`
+  /// hears of each when it is written, and must not use this appender. On failure those that it
+  /// heard of are appended, the others are not.
+  [[nodiscard]] Result<void> append_all(std::span<const MutableBytes> batches,
+                                        const std::function<void(const Appended&)>& done);
 
   /// Appends a whole batch just as it stands, base offset and leader epoch too: for copies, also of
   /// transactions and their markers. The log must end at `end` (Errc::kConflict), and the batch
@@ -94,6 +101,7 @@ class Appender {
   [[nodiscard]] Result<void> roll();
   [[nodiscard]] Result<void> roll_for(const BatchHeader& header);
   [[nodiscard]] Result<void> begin_at(const BatchHeader& header);
+  [[nodiscard]] Result<Appended> place_and_write(MutableBytes batch);
   [[nodiscard]] Result<Appended> write(Bytes batch, const BatchHeader& header);
   void undo_write();
   /// The file of a sync that failed, and whether what it did not cover may be cut.

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/copy_until.h"
 #include "base/crc32c.h"
+#include "base/find_all.h"
 
 namespace spool {
 
@@ -15,22 +15,36 @@ namespace {
 /// Length, attributes, deltas, null key and value length in front of a value.
 constexpr std::size_t kRecordPrefixMax = 2 + 3 * kVarintBytesMax + kVarlongBytesMax + 1;
 
-/// As uvarint_size and put_uvarint, with the short ones first: those are nearly all.
-inline std::size_t short_varint_size(std::uint64_t u) {
-  if (u < 0x80) return 1;
-  return u < 0x4000 ? 2 : uvarint_size(u);
+/// Values up to here are copied as so many bytes and more, whatever they have: a loop that ends
+/// where the value does would be mispredicted at nearly each.
+constexpr std::size_t kShortValue = 128;
+/// What is written behind the end of a record by that, and by fields of fixed width.
+constexpr std::size_t kSlack = kShortValue + 16;
+/// Varints below it take one byte or two.
+constexpr std::uint32_t kTwoBytes = 0x4000;
+
+/// A varint below kTwoBytes, without a branch; writes two bytes anyway.
+inline std::byte* put_two_bytes(std::byte* p, std::uint32_t u) {
+  const auto two = static_cast<std::uint32_t>(u >= 0x80);
+  p[0] = static_cast<std::byte>((u & 0x7f) | two << 7);
+  p[1] = static_cast<std::byte>(u >> 7);
+  return p + 1 + two;
 }
 inline std::byte* put_short_varint(std::byte* p, std::uint64_t u) {
-  if (u < 0x80) {
-    *p = static_cast<std::byte>(u);
-    return p + 1;
+  return u < kTwoBytes ? put_two_bytes(p, static_cast<std::uint32_t>(u)) : put_uvarint(p, u);
+}
+inline std::size_t short_varint_size(std::uint64_t u) {
+  return u < kTwoBytes ? std::size_t{1} + static_cast<std::size_t>(u >= 0x80) : uvarint_size(u);
+}
+
+/// Copies `size` bytes; may read up to `readable` and write up to kShortValue.
+inline void copy_value(std::byte* to, const char* from, std::size_t size, std::size_t readable) {
+  if (size > kShortValue || readable < kShortValue) [[unlikely]] {
+    if (size > 0) std::memcpy(to, from, size);
+    return;
   }
-  if (u < 0x4000) {
-    p[0] = static_cast<std::byte>(u | 0x80);
-    p[1] = static_cast<std::byte>(u >> 7);
-    return p + 2;
-  }
-  return put_uvarint(p, u);
+  for (std::size_t i = 0; i < kShortValue; i += 16)
+    std::memcpy(to + i, from + i, 16);
 }
 
 std::size_t nullable_size(const std::optional<std::string_view>& field) {
@@ -92,51 +106,56 @@ void BatchBuilder::add_value(TimestampMs timestamp, std::string_view value) {
 BatchBuilder::Taken BatchBuilder::add_delimited(TimestampMs timestamp, std::string_view text,
                                                 char delimiter, std::size_t piece_max,
                                                 std::size_t bytes_limit) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  const std::int32_t count_before = count_;
   if (buffer_.size() >= bytes_limit || text.empty()) return {};
   const std::int64_t time_delta = count_ == 0 ? 0 : timestamp - base_timestamp_;
-  std::array<std::byte, kVarlongBytesMax> time{};
-  const auto time_size =
-      static_cast<std::size_t>(put_varint(time.data(), time_delta) - time.data());
+  // Attributes and time delta are the same for all.
+  std::array<std::byte, 16> fixed{};
+  static_assert(1 + kVarlongBytesMax <= fixed.size());
+  const auto fixed_size =
+      static_cast<std::size_t>(put_varint(fixed.data() + 1, time_delta) - fixed.data());
+  const std::size_t piece_and_end = piece_max == SIZE_MAX ? piece_max : piece_max + 1;
+  buffer_.make_room(std::min(text.size(), piece_and_end) + bytes_limit + kRecordPrefixMax + kSlack);
+
   // Everything that a store through a byte pointer might alias is kept in locals: this loop runs
   // once a line.
-  const std::size_t look_max = piece_max == SIZE_MAX ? piece_max : piece_max + 1;
-  buffer_.make_room(std::min(text.size(), look_max) + bytes_limit + kRecordPrefixMax + kCopySlack);
+  const char* at = text.data();
+  const char* const end = at + text.size();
   std::byte* out = buffer_.end();
   const std::byte* const limit = buffer_.data() + bytes_limit;
-  std::uint32_t count = static_cast<std::uint32_t>(count_);
-  std::size_t guess = 0;  // bytes in front of a value: as many as the one before had
-  while (at < end && out < limit) {
-    const std::size_t look = std::min(static_cast<std::size_t>(end - at), look_max);
-    const std::size_t size = copy_until(out + guess, at, look, delimiter);
-    if (size == kNotFound) break;
-    // attributes and the null key take a byte each, and so does the count of headers behind the
-    // value
-    const std::size_t fields = 2 + time_size + short_varint_size(2 * count);
-    const std::size_t value_fields = short_varint_size(2 * size);
-    const std::size_t length = fields + value_fields + size + 1;
-    const std::size_t front = short_varint_size(2 * length) + fields + value_fields;
-    if (front != guess) std::memmove(out + front, out + guess, size);
-    guess = front;
-    std::byte* p = put_short_varint(out, 2 * length);
-    *p++ = std::byte{0};
-    p = std::copy_n(time.data(), time_size, p);
-    p = put_short_varint(p, 2 * std::uint64_t{count});
-    *p++ = std::byte{1};  // -1: no key
-    p = put_short_varint(p, 2 * size);
-    p += size;
-    *p++ = std::byte{0};
-    out = p;
-    ++count;
-    at += size + 1;
+  const auto count_before = static_cast<std::uint32_t>(count_);
+  std::uint32_t count = count_before;
+  std::array<std::uint16_t, kFindMax + 2> places;  // NOLINT(*-member-init): find_all fills it
+  bool stop = false;
+  for (const char* looked = at; looked < end && !stop;) {
+    const std::size_t look = std::min(static_cast<std::size_t>(end - looked), kFindMax);
+    const std::size_t found = find_all(looked, look, delimiter, places.data());
+    for (std::size_t i = 0; i < found; ++i) {
+      const auto size = static_cast<std::size_t>(looked + places[i] - at);
+      stop = size > piece_max || out >= limit;
+      if (stop) break;
+      // The null key takes a byte, and so does the count of headers behind the value.
+      const std::size_t length = fixed_size + short_varint_size(2 * std::uint64_t{count}) + 1 +
+                                 short_varint_size(2 * size) + size + 1;
+      std::byte* p = put_short_varint(out, 2 * length);
+      std::memcpy(p, fixed.data(), fixed.size());
+      p = put_short_varint(p + fixed_size, 2 * std::uint64_t{count});
+      *p++ = std::byte{1};  // -1: no key
+      p = put_short_varint(p, 2 * size);
+      copy_value(p, at, size, static_cast<std::size_t>(end - at));
+      p[size] = std::byte{0};
+      out = p + size + 1;
+      ++count;
+      at += size + 1;
+    }
+    looked += look;
+    stop = stop || static_cast<std::size_t>(looked - at) > piece_max;
   }
-  if (at == text.data()) return {};
+  if (count == count_before) return {};
   note_time(timestamp);
   buffer_.set_end(out);
   count_ = static_cast<std::int32_t>(count);
-  return {static_cast<std::size_t>(at - text.data()), count_ - count_before};
+  return {static_cast<std::size_t>(at - text.data()),
+          static_cast<std::int32_t>(count - count_before)};
 }
 
 void BatchBuilder::add(TimestampMs timestamp, std::optional<std::string_view> key,
