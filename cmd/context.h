@@ -55,8 +55,7 @@ struct Common {
 [[nodiscard]] std::int64_t steady_ms();
 
 /// Writes all of `text` to a descriptor; false when it cannot (errno says why). A signal that came
-/// ends it early
-/// with EINTR: when nothing is taken any more, and within a second.
+/// ends it early with EINTR: when nothing is taken any more, and within a second.
 [[nodiscard]] bool write_all(int fd, std::string_view text,
                              std::atomic<std::int64_t>* written = nullptr);
 

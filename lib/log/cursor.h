@@ -2,16 +2,14 @@
 /// Reads a partition forward from an offset, batch by batch, without any lock, while others append,
 /// roll, trim and delete.
 ///
-/// - Bytes at the end that hold no whole batch, with no whole batch behind them, are "not there
-/// yet".
-/// - A bad batch with a whole one behind it is, after one re-read, damage: Errc::kCorrupt. But
-/// where a power cut or a copy
-///   was not recovered from yet, the first bad batch behind the recovery point ends the log, as it
-///   will for the next appender.
-/// - Where offsets are dense, a segment that is missing or ends early is damage, and so is a log
-/// that
-///   ends before its recovery point.
-/// - Offsets that were trimmed away under the reader are counted and skipped.
+/// Bytes at the end that hold no whole batch, with no whole batch behind them, are "not there yet".
+/// A bad batch with a whole one behind it is, after one re-read, damage: Errc::kCorrupt. But where
+/// a power cut or a copy was not recovered from yet, the first bad batch behind the recovery point
+/// ends the log, as it will for the next appender.
+///
+/// Where offsets are dense, a segment that is missing or ends early is damage, and so is a log that
+/// ends before its recovery point. Offsets that were trimmed away under the reader are counted and
+/// skipped.
 
 #include <cstdint>
 #include <memory>

@@ -2,13 +2,12 @@
 /// What the next locker does before it appends: look at what others left, tell a torn tail from rot
 /// and a crash from a power cut, cut (with a saved copy) or keep.
 ///
-/// - Same boot and same folder as `spool.state` says: at worst a process died. A bad end with
-/// nothing whole
-///   behind it is a torn tail and is cut. A bad batch with whole ones behind it is rot: kept,
-///   reported, appended behind.
-/// - Otherwise (power cut, copy, no state): unsynced pages may have reached the disk in any order,
-/// so everything
-///   from the recovery point is checked and the first bad batch there ends the log.
+/// Same boot and same folder as `spool.state` says: at worst a process died. A bad end with nothing
+/// whole behind it is a torn tail and is cut. A bad batch with whole ones behind it is rot: kept,
+/// reported, appended behind.
+///
+/// Otherwise (power cut, copy, no state): unsynced pages may have reached the disk in any order, so
+/// everything from the recovery point is checked and the first bad batch there ends the log.
 
 #include <cstdint>
 #include <memory>

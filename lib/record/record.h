@@ -26,8 +26,7 @@ struct HeaderView {
 };
 
 /// Borrowed from the block that was iterated; valid until that block is changed or the iterator
-/// moves on
-/// (`headers` is the iterator's own).
+/// moves on (`headers` is the iterator's own).
 struct RecordView {
   Offset offset;
   TimestampMs timestamp;
