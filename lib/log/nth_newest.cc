@@ -4,11 +4,15 @@
 #include <limits>
 #include <map>
 
+#include <fmt/format.h>
+
 namespace spool {
 
 namespace {
 
 constexpr std::size_t kBuckets = std::size_t{1} << 16;
+/// Each but the first needs a trim while the one before ran.
+constexpr int kAttempts = 8;
 
 /// What records are told apart by: nullopt leaves one out.
 using Key = std::function<std::optional<std::int64_t>(const RecordTime&)>;
@@ -135,22 +139,11 @@ Result<std::optional<RecordTime>> pick(const RecordScan& scan, const Key& key, T
   return std::optional(*at);
 }
 
-}  // namespace
-
-Result<std::optional<RecordTime>> nth_newest(const RecordScan& scan, std::int64_t count) {
-  if (count <= kNthKept) {
-    NewestRecords newest(static_cast<std::size_t>(count));
-    TRY(scan(newest));
-    const auto kept = newest.take();
-    if (static_cast<std::int64_t>(kept.size()) < count) return std::optional<RecordTime>();
-    return std::optional(kept.front());
-  }
-  Extent extent;
-  TRY(scan(extent));
-  if (extent.range.count < count) return std::optional<RecordTime>();
-  std::int64_t rank = count;
+/// The `rank`-th greatest of all; nullopt when records have gone since they were counted.
+Result<std::optional<RecordTime>> search(const RecordScan& scan, const Range& all,
+                                         std::int64_t rank) {
   const Key by_time = [](const RecordTime& r) { return std::optional(r.timestamp.value()); };
-  TRY_ASSIGN(const auto times, narrow(scan, by_time, true, {}, extent.range, rank));
+  TRY_ASSIGN(const auto times, narrow(scan, by_time, true, {}, all, rank));
   if (!times) return std::optional<RecordTime>();
   const TimestampMs time(times->low);
   if (times->count <= kNthKept) return pick(scan, by_time, time, *times, rank);
@@ -172,6 +165,27 @@ Result<std::optional<RecordTime>> nth_newest(const RecordScan& scan, std::int64_
     return pick(scan, by_offset, time, *offsets, rank);
   }
   return std::optional<RecordTime>();
+}
+
+}  // namespace
+
+Result<std::optional<RecordTime>> nth_newest(const RecordScan& scan, std::int64_t count) {
+  if (count <= kNthKept) {
+    NewestRecords newest(static_cast<std::size_t>(count));
+    TRY(scan(newest));
+    const auto kept = newest.take();
+    if (static_cast<std::int64_t>(kept.size()) < count) return std::optional<RecordTime>();
+    return std::optional(kept.front());
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Extent extent;
+    TRY(scan(extent));
+    if (extent.range.count < count) return std::optional<RecordTime>();
+    TRY_ASSIGN(const auto found, search(scan, extent.range, count));
+    if (found) return found;
+  }
+  return fail(Errc::kConflict,
+              fmt::format("records go away faster than the newest {} can be found", count));
 }
 
 }  // namespace spool

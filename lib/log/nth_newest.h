@@ -9,13 +9,13 @@
 
 namespace spool {
 
-/// Offers all records of a topic that its RecordTimes wants, each once, in any order; the same ones
-/// each time that it is called.
+/// Offers all records of a topic that its RecordTimes wants, each once, in any order; each time
+/// that it is called the same ones, less those that were trimmed away since.
 using RecordScan = std::function<Result<void>(RecordTimes&)>;
 
 /// The `count`-th greatest record, count > 0: it and all greater ones are the newest `count`.
 /// nullopt when there are not so many. Up to kNthKept of `count` one scan is enough, above it takes
-/// several, mostly three.
+/// several, mostly three. Errc::kConflict when records keep being trimmed away between them.
 [[nodiscard]] Result<std::optional<RecordTime>> nth_newest(const RecordScan& scan,
                                                            std::int64_t count);
 

@@ -84,6 +84,33 @@ TEST(NthNewest, AlmostAllOfOneTimeAndOnePartition) {
     topic.expect_right(n);
 }
 
+TEST(NthNewest, RecordsThatGoBetweenTheScans) {
+  Topic topic = topic_with([](std::int64_t i) { return i; }, 1);
+  // The oldest ones go when they have been counted: there are `left` from the second scan on.
+  const auto trimmed_to = [&](std::int64_t left) {
+    return [&topic, left, scans = 0](RecordTimes& times) mutable -> Result<void> {
+      const auto first = scans++ == 0 ? 0 : kRecords - left;
+      for (auto i = first; i < kRecords; ++i) {
+        const RecordTime& r = topic.records[static_cast<std::size_t>(i)];
+        if (times.wants(r.timestamp)) times.offer(r);
+      }
+      return {};
+    };
+  };
+  const std::int64_t count = kRecords - 10;
+  EXPECT_EQ(nth_newest(trimmed_to(count - 1), count), std::nullopt);
+  EXPECT_EQ(nth_newest(trimmed_to(count), count), topic.nth(count));
+  int scans = 0;
+  const RecordScan always = [&](RecordTimes& times) -> Result<void> {
+    if (dynamic_cast<const NewestRecords*>(&times) == nullptr && scans++ % 2 == 0)
+      return topic.scan()(times);
+    return {};
+  };
+  const auto never = nth_newest(always, count);
+  ASSERT_FALSE(never);
+  EXPECT_EQ(never.error().code, Errc::kConflict);
+}
+
 TEST(NthNewest, ErrorsOfTheScanComeBack) {
   const RecordScan broken = [](RecordTimes&) -> Result<void> {
     return fail(Errc::kCancelled, "stopped");
