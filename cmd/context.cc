@@ -14,6 +14,7 @@
 #include <climits>
 #include <fmt/format.h>
 
+#include "group/offset_store.h"
 #include "io/posix_fs.h"
 #include "output.h"
 #include "values.h"
@@ -149,6 +150,9 @@ Store::Options store_options(const Common& common) {
   options.any_fs = environment("SPOOL_ANY_FS") == "1";
   options.stop = [] { return pending_signal() != 0; };
   options.give_up = signal_overdue;
+  options.on_deleted = [](Store& store, const std::string& topic) {
+    return OffsetStore(store).remove_topic(topic);
+  };
   return options;
 }
 

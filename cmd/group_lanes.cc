@@ -23,6 +23,18 @@ Result<void> Offsets::commit(std::int32_t generation,
                              const std::map<TopicPartition, PartitionPlace>& places) {
   for (const auto& [at, offset] : offsets)
     TRY(sync_.sync(places.at(at), offset));
+  // Of a topic that was deleted nothing is committed any more: one that is made again under its name
+  // would be read from there.
+  const auto still = [&]() -> Result<void> {
+    std::string asked;
+    for (const auto& [at, offset] : offsets) {
+      const PartitionPlace& place = places.at(at);
+      if (!place.confirm || at.topic == asked) continue;
+      TRY(place.confirm());
+      asked = at.topic;
+    }
+    return {};
+  };
   if (options_.offsets_file) {
     if (!options_.name)
       return update_offsets_file(store_.env().fs, *options_.offsets_file, offsets);
@@ -35,7 +47,7 @@ Result<void> Offsets::commit(std::int32_t generation,
   std::vector<OffsetChange> changes;
   for (const auto& [at, offset] : offsets)
     changes.push_back({at, offset, ""});
-  return group_.commit(*options_.name, generation, changes);
+  return group_.commit(*options_.name, generation, changes, still);
 }
 
 Result<Offset> end_for(Store& store, const ConsumeOptions& options, const PartitionPlace& place) {

@@ -297,13 +297,14 @@ RawRecords offset_records(const std::string& name, const std::vector<OffsetChang
 }  // namespace
 
 Result<void> OffsetStore::commit(const std::string& name, std::int32_t generation,
-                                 const std::vector<OffsetChange>& changes) {
+                                 const std::vector<OffsetChange>& changes,
+                                 const std::function<Result<void>()>& still) {
   if (changes.empty()) return {};
   const std::lock_guard guard(mutex_);
   return write(name, offset_records(name, changes, store_.env().clock.now()),
                [&](Part& part) -> Result<void> {
                  const std::int32_t now = generation_of(part.entries, name);
-                 if (now == generation) return {};
+                 if (now == generation) return still ? still() : Result<void>();
                  return fail(Errc::kConflict,
                              fmt::format("group '{}' was reset by somebody else (generation {}, "
                                          "not {} any more): nothing more is committed; start again",
@@ -360,6 +361,15 @@ Result<void> OffsetStore::remove(const std::string& name) {
 }
 
 Result<void> OffsetStore::remove_topic(const std::string& topic) {
+  {
+    const std::lock_guard guard(mutex_);
+    TRY_ASSIGN(const bool there, open_topic());
+    if (!there) return {};
+    // A commit that found the topic there may not have written yet; it holds the byte.
+    for (const PartitionId p : topic_->partitions)
+      TRY(store_.env().locks.lock_byte(
+          DirLocks::append_name(std::string(kOffsetsTopic), p.value())));
+  }
   TRY_ASSIGN(const auto all, groups());
   for (const auto& [name, group] : all) {
     std::vector<OffsetChange> changes;

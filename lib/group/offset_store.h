@@ -68,8 +68,11 @@ class OffsetStore {
   /// Durable on return. Makes the topic when it is missing. Errc::kConflict, nothing written, when
   /// the group's generation is another one than `generation`. The caller sees to it that the
   /// records below the offsets are on disk, see data_sync.h.
+  /// `still` is asked under the append byte; what it says instead of yes is returned, with nothing
+  /// written.
   [[nodiscard]] Result<void> commit(const std::string& name, std::int32_t generation,
-                                    const std::vector<OffsetChange>& changes);
+                                    const std::vector<OffsetChange>& changes,
+                                    const std::function<Result<void>()>& still = {});
   /// As commit(), under any generation; with `raise` the generation goes up by one in the same
   /// batch. Gives the generation afterwards.
   [[nodiscard]] Result<std::int32_t> change(const std::string& name,
@@ -77,7 +80,9 @@ class OffsetStore {
   /// Removes all records of a group; durable on return.
   [[nodiscard]] Result<void> remove(const std::string& name);
 
-  /// Removes what all groups have committed of a topic, which is being deleted; durable on return.
+  /// Removes what all groups have committed of a topic that is deleted; durable on return. Needs
+  /// byte `topics`. A commit() whose `still` asks whether the topic is there is either before it
+  /// or refused.
   [[nodiscard]] Result<void> remove_topic(const std::string& topic);
 
   /// Renews the recovery point of the topic's partitions, and the snapshot where much was read

@@ -99,7 +99,8 @@ Store::Store(const Options& options, const std::string& root, const FileStat& st
            .file_mode = st.mode & 0666U,
            .dir_mode = st.mode & 07777U,
            .notice = options.notice,
-           .stop = options.stop} {}
+           .stop = options.stop},
+      on_deleted_(options.on_deleted) {}
 
 Result<std::unique_ptr<Store>> Store::open(const Options& options, const std::string& root) {
   const auto st = options.fs.stat(root);

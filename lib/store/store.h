@@ -64,6 +64,10 @@ class Store {
     /// As LogEnv::stop, and as DirLocks' give_up.
     std::function<bool()> stop = {};
     std::function<bool()> give_up = {};
+    /// Called with byte `topics` held when a topic of this name is gone, with its folders: forgets
+    /// what is kept of it elsewhere, such as offsets of groups. Called again by the next change of
+    /// the list of topics where it failed, or the process died in it.
+    std::function<Result<void>(Store& store, const std::string& topic)> on_deleted = {};
   };
 
   /// For reading; nothing is written, made or locked. Errc::kNotFound when the directory is
@@ -101,10 +105,10 @@ class Store {
                                               bool dry_run);
 
   /// Deletes just this topic, not a later one of the same name. On return it is gone durably, and
-  /// its folders are: renamed as Kafka does, each under its append byte, then removed. A folder
-  /// with another id stays. Errc::kDeleted when somebody else was first, Errc::kConflict for a
-  /// topic that is not of our catalogue; another error with the topic gone but folders left, which
-  /// the next change of the catalogue removes.
+  /// its folders are: renamed as Kafka does, each under its append byte, then removed; on_deleted
+  /// was called. A folder with another id stays. Errc::kDeleted when somebody else was first,
+  /// Errc::kConflict for a topic that is not of our catalogue; another error with the topic gone
+  /// but something of it left, which the next change of the catalogue removes.
   [[nodiscard]] Result<void> delete_topic(const TopicInfo& topic);
   /// Errc::kConflict when delete_topic() would refuse.
   [[nodiscard]] Result<void> may_delete(const TopicInfo& topic);
@@ -137,6 +141,7 @@ class Store {
   std::unique_ptr<DirLocks> locks_;
   LogEnv env_;
   bool shared_host_fs_ = false;
+  std::function<Result<void>(Store&, const std::string&)> on_deleted_;
   std::mutex metadata_mutex_;  ///< guards both below
   bool metadata_read_ = false;
   std::optional<MetadataImage> metadata_;

@@ -132,6 +132,7 @@ void Store::finish_leaving(Catalogue& catalogue, std::optional<Error>& problem) 
     auto gone = remove_topic_folders(env_, topic);
     const bool again = find_entry(catalogue, topic.name).found;
     if (gone && !again) gone = forget_topic(env_, topic.name);
+    if (gone && !again && on_deleted_) gone = on_deleted_(*this, topic.name);
     if (!gone && !problem) problem = gone.error();
     return gone.has_value();
   };
@@ -286,7 +287,8 @@ Result<void> Store::delete_topic(const TopicInfo& topic) {
   auto written = write_catalogue(env_.fs, env_.root, catalogue, env_.file_mode);
   if (problem)
     return fail(Error{problem->code, problem->sys_errno,
-                      fmt::format("topic '{}' is deleted, but some of its files are left: {}",
+                      fmt::format("topic '{}' is deleted, but something of it is left, which the next change "
+                                  "of the topics removes: {}",
                                   topic.name, problem->context)});
   // A line that says what is done already: the next change of the catalogue drops it.
   if (!written && written.error().code == Errc::kNoSpace) return {};

@@ -91,6 +91,44 @@ TEST_F(OffsetStoreTest, WhatIsCommittedIsSeenByOthersAndMakesTheTopic) {
   EXPECT_EQ(fresh("h"), "u-0=1");
 }
 
+TEST_F(OffsetStoreTest, ADeletedTopicsOffsetsGoAlsoWhenTheFirstAttemptFails) {
+  const auto p = new_process();
+  (void)p->create("t");
+  OffsetStore store(*p->store);
+  must(store.commit("g", -1, {at(0, 5), at(0, 6, "u")}));
+  int calls = 0;
+  Store::Options options{fast_fs(), clock, {}, "", true};
+  options.on_deleted = [&](Store& s, const std::string& topic) -> Result<void> {
+    EXPECT_EQ(topic, "t");
+    if (++calls == 1) return fail(Errc::kNoSpace, "no space for it");
+    return OffsetStore(s).remove_topic(topic);
+  };
+  const auto q = must(Store::open_for_writing(options, root, false));
+  const auto failed = q->delete_topic(must(q->find_topic("t")));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, Errc::kNoSpace);
+  EXPECT_NE(failed.error().context.find("topic 't' is deleted"), std::string::npos);
+  EXPECT_EQ(fresh("g"), "t-0=5 u-0=6");
+  // As somebody finds it who comes after a crash: the name is free when the offsets are gone.
+  must(q->create_topic("t", 1, {}));
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(fresh("g"), "u-0=6");
+  must(q->create_topic("w", 1, {}));
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(OffsetStoreTest, ACommitAsksWhetherItStillMayUnderTheAppendByte) {
+  const auto p = new_process();
+  OffsetStore store(*p->store);
+  must(store.commit("g", -1, {at(0, 5)}));
+  const auto refused = store.commit("g", -1, {at(0, 6)}, [&]() -> Result<void> {
+    return fail(Errc::kDeleted, "topic 't' was deleted");
+  });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kDeleted);
+  EXPECT_EQ(fresh("g"), "t-0=5");
+}
+
 TEST_F(OffsetStoreTest, ACommitOfAnotherGenerationWritesNothing) {
   const auto p = new_process();
   OffsetStore store(*p->store);
