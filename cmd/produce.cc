@@ -18,6 +18,7 @@
 #include "produce_options.h"
 #include "progress.h"
 #include "reporter.h"
+#include "store/internal_topics.h"
 
 namespace spool {
 
@@ -31,6 +32,7 @@ constexpr std::size_t kBufferKeep = std::size_t{1} << 20;
 
 /// A local topic keeps its records until somebody says otherwise.
 Result<TopicInfo> find_or_create(Store& store, const std::string& name, const ProduceOptions& o) {
+  TRY(check_not_state(name));
   auto found = store.find_topic(name);
   if (found || found.error().code != Errc::kNotFound || !o.create) return found;
   TopicConfig config = o.new_config;
@@ -254,7 +256,9 @@ Result<Producer::Flow> Producer::accept(const ParsedRecord& record) {
       TRY(framer_->bad(Errc::kInvalid, "no topic in it, and none was given"));
       return Flow::kOn;
     }
-    if (const auto legal = check_topic_name(*record.topic); !legal) {
+    auto legal = check_topic_name(*record.topic);
+    if (legal) legal = check_not_state(*record.topic);
+    if (!legal) {
       TRY(framer_->bad(Errc::kInvalid, legal.error().context));
       return Flow::kOn;
     }

@@ -21,6 +21,7 @@
 #include "replay_resume.h"
 #include "replay_verbatim.h"
 #include "replay_writer.h"
+#include "store/internal_topics.h"
 
 namespace spool {
 
@@ -198,6 +199,8 @@ Result<void> Replayer::add_sources() {
 
 /// The target's topic; where it is missing, made as those are that go there.
 Result<TopicInfo> Replayer::find_or_create(const std::string& name) {
+  // A copy of a whole directory has the groups' offsets, too, and a copy is what they are then.
+  TRY(options_.verbatim ? check_creatable(name) : check_not_state(name));
   auto found = target_->find_topic(name);
   if (found || found.error().code != Errc::kNotFound) return found;
   const TopicInfo* model = nullptr;

@@ -9,6 +9,7 @@
 #include "log/lookup.h"
 #include "log/trim.h"
 #include "offset_spec.h"
+#include "store/internal_topics.h"
 #include "topics_actions.h"
 #include "values.h"
 
@@ -115,8 +116,7 @@ class Trimmer {
 
 /// All partitions of the topic, or an error and none of them.
 Result<void> Trimmer::plan(const TopicInfo& topic) {
-  if (topic.name == "__cluster_metadata")
-    return fail(Errc::kConflict, "'__cluster_metadata' is the broker's own");
+  TRY(check_not_state(topic.name));
   if (topic.config_known && topic.config.compacts() && !topic.config.deletes())
     return fail(Errc::kConflict,
                 fmt::format("topic '{}' is compacted only: its cleanup.policy has no 'delete'",

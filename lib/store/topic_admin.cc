@@ -7,6 +7,7 @@
 #include "log/appender.h"
 #include "log/checkpoint.h"
 #include "log/segment.h"
+#include "store/internal_topics.h"
 #include "store/store.h"
 
 namespace spool {
@@ -141,6 +142,7 @@ void Store::finish_leaving(Catalogue& catalogue, std::optional<Error>& problem) 
 }
 
 Result<void> Store::check_new_name(const std::string& name, const Catalogue& catalogue) {
+  TRY(check_creatable(name));
   const auto blurred = [](std::string n) {
     std::replace(n.begin(), n.end(), '.', '_');
     return n;
