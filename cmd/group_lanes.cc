@@ -23,8 +23,8 @@ Result<void> Offsets::commit(std::int32_t generation,
                              const std::map<TopicPartition, PartitionPlace>& places) {
   for (const auto& [at, offset] : offsets)
     TRY(sync_.sync(places.at(at), offset));
-  // Of a topic that was deleted nothing is committed any more: one that is made again under its name
-  // would be read from there.
+  // Of a topic that was deleted nothing is committed any more: one that is made again under its
+  // name would be read from there.
   const auto still = [&]() -> Result<void> {
     std::string asked;
     for (const auto& [at, offset] : offsets) {

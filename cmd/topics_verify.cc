@@ -36,8 +36,9 @@ struct Outcome {
 };
 
 /// Hands out the segments of all partitions, one partition after the other, so that few are open at
-/// a time. All calls may come from several threads.
-class Checks {
+/// a time; who finds none left helps with those that others are at. All calls may come from several
+/// threads.
+class Checks final : public Helpers {
  public:
   Checks(Store& store, const DirectoryCheck& directory, std::vector<Item> items)
       : store_(store), directory_(directory), items_(std::move(items)) {
@@ -46,17 +47,33 @@ class Checks {
 
   void work() {
     while (const auto job = next()) {
-      auto done = job->active->check.check_segment(job->segment, bytes_);
+      auto done = job->active->check.check_segment(job->segment, bytes_, this);
       if (!done) job->active->failed(done.error());
       if (--job->active->left == 0) finish(*job->active);
+      const std::lock_guard guard(mutex_);
+      --busy_;
+      changed_.notify_all();
     }
+    help();
     const std::lock_guard guard(mutex_);
     --workers_;
     changed_.notify_all();
   }
 
+  [[nodiscard]] std::size_t size() const override { return threads_; }
+  void ask(const std::shared_ptr<SharedWork>& work) override {
+    const std::lock_guard guard(mutex_);
+    if (std::find(shared_.begin(), shared_.end(), work) == shared_.end()) shared_.push_back(work);
+    ++asked_;
+    if (helping_ > 0) changed_.notify_all();
+  }
+  void forget(const std::shared_ptr<SharedWork>& work) override {
+    const std::lock_guard guard(mutex_);
+    std::erase(shared_, work);
+  }
+
   void run(std::size_t threads, const std::function<void(std::int64_t, std::int64_t)>& show) {
-    workers_ = threads;
+    workers_ = threads_ = threads;
     std::vector<std::thread> crew;
     for (std::size_t i = 0; i < threads; ++i)
       crew.emplace_back([this] { work(); });
@@ -95,12 +112,30 @@ class Checks {
   std::optional<Job> next() {
     const std::lock_guard guard(mutex_);
     for (;;) {
-      if (active_ && next_segment_ < active_->check.segments())
+      if (active_ && next_segment_ < active_->check.segments()) {
+        ++busy_;
         return Job{active_, next_segment_++};
+      }
       active_.reset();
       if (next_item_ == items_.size()) return std::nullopt;
       open(next_item_++);
     }
+  }
+
+  /// Until nobody is at a segment any more.
+  void help() {
+    std::unique_lock guard(mutex_);
+    ++helping_;
+    while (busy_ > 0) {
+      const std::uint64_t asked = asked_;
+      const auto shared = shared_;
+      guard.unlock();
+      const bool did =
+          std::any_of(shared.begin(), shared.end(), [](const auto& work) { return work->help(); });
+      guard.lock();
+      if (!did) changed_.wait(guard, [&] { return busy_ == 0 || asked_ != asked; });
+    }
+    --helping_;
   }
 
   void open(std::size_t i) {
@@ -137,10 +172,15 @@ class Checks {
   std::atomic<std::int64_t> bytes_{0};
   std::atomic<std::int64_t> batches_{0};
   std::atomic<std::int64_t> records_{0};
+  std::size_t threads_ = 1;
 
   std::mutex mutex_;  ///< guards all below
   std::condition_variable changed_;
   std::size_t workers_ = 0;
+  std::size_t busy_ = 0;     ///< those that are at a segment
+  std::size_t helping_ = 0;  ///< those that found none left
+  std::uint64_t asked_ = 0;
+  std::vector<std::shared_ptr<SharedWork>> shared_;
   std::size_t next_item_ = 0;
   std::size_t next_segment_ = 0;
   std::shared_ptr<Active> active_;

@@ -14,6 +14,7 @@
 #include "log/find_batch.h"
 #include "log/index_file.h"
 #include "log/producer_replay.h"
+#include "log/records_flaw.h"
 #include "log/segment.h"
 #include "log/verify_segment.h"
 

@@ -12,6 +12,7 @@
 #include "log/lookup.h"
 #include "log/segment.h"
 #include "log/verify_index.h"
+#include "log/verify_ranges.h"
 
 namespace spool {
 
@@ -49,10 +50,21 @@ class SegmentWalk {
  public:
   SegmentWalk(const LogEnv& env, const PartitionPlace& place, Offset base,
               const SegmentRules& rules, const std::function<void(int)>& wait,
-              std::atomic<std::int64_t>& bytes_read)
-      : env_(env), place_(place), rules_(rules), wait_(wait), bytes_read_(bytes_read) {
+              std::atomic<std::int64_t>& bytes_read, Helpers* helpers)
+      : env_(env),
+        place_(place),
+        rules_(rules),
+        wait_(wait),
+        bytes_read_(bytes_read),
+        helpers_(helpers) {
     out_.base = out_.next_offset = due_ = base;
     out_.log_path = segment_path(place.dir, base, kLogSuffix);
+  }
+
+  SegmentWalk(const SegmentWalk&) = delete;
+  SegmentWalk& operator=(const SegmentWalk&) = delete;
+  ~SegmentWalk() {
+    if (ranges_) helpers_->forget(ranges_);
   }
 
   /// False when the file was deleted or replaced meanwhile: what was found is of a file that is no
@@ -61,7 +73,10 @@ class SegmentWalk {
   SegmentReport& report() { return out_; }
 
  private:
-  Result<void> on_batch(std::int64_t position, const BatchView& batch);
+  Result<void> find_ranges();
+  /// False when a batch is due that no range has.
+  Result<bool> on_range();
+  Result<void> on_batch(const CheckedBatch& batch, std::string flaw);
   Result<bool> on_bad();
   Result<bool> second_look();
   Result<void> on_end();
@@ -78,6 +93,8 @@ class SegmentWalk {
   const SegmentRules& rules_;
   const std::function<void(int)>& wait_;
   std::atomic<std::int64_t>& bytes_read_;
+  Helpers* helpers_;
+  std::shared_ptr<RangeChecks> ranges_;  ///< of a large log, where somebody can help
   SegmentReport out_;
   std::shared_ptr<File> file_;
   std::optional<BatchReader> reader_;
@@ -89,6 +106,7 @@ class SegmentWalk {
   std::optional<Offset> due_otherwise_;  ///< where the batch before had another offset than due
   Decompressor decompressor_;
   Buffer scratch_;
+  std::string flaw_;
 };
 
 Result<bool> SegmentWalk::run() {
@@ -104,10 +122,15 @@ Result<bool> SegmentWalk::run() {
   TRY_ASSIGN(const FileStat st, file_->stat());
   limit_ = st.size;
   reader_.emplace(file_, 0, kChunkBytes);
+  TRY(find_ranges());
   while (reader_->position() < limit_) {
+    TRY_ASSIGN(const bool passed, on_range());
+    if (passed) continue;
     TRY_ASSIGN(const BatchReader::Item item, reader_->next());
     if (item == BatchReader::Item::kBatch) {
-      TRY(on_batch(reader_->batch_position(), reader_->view()));
+      const CheckedBatch batch =
+          check_records(reader_->view(), reader_->batch_position(), decompressor_, scratch_, flaw_);
+      TRY(on_batch(batch, std::move(flaw_)));
       continue;
     }
     TRY_ASSIGN(const bool goes_on, on_bad());
@@ -187,10 +210,36 @@ Result<bool> SegmentWalk::on_bad() {
   return false;
 }
 
-Result<void> SegmentWalk::on_batch(std::int64_t position, const BatchView& batch) {
+Result<void> SegmentWalk::find_ranges() {
+  if (helpers_ == nullptr || helpers_->size() < 2 || limit_ < 2 * RangeChecks::kRangeBytes)
+    return {};
+  TRY_ASSIGN(
+      const auto starts,
+      RangeChecks::starts(env_.fs, segment_path(place_.dir, out_.base, kIndexSuffix), limit_));
+  if (starts.size() < 2) return {};
+  ranges_ = std::make_shared<RangeChecks>(file_, starts, limit_, 2 * helpers_->size());
+  helpers_->ask(ranges_);
+  return {};
+}
+
+Result<bool> SegmentWalk::on_range() {
+  if (!ranges_) return false;
+  TRY_ASSIGN(auto range, ranges_->take(reader_->position()));
+  if (!range) return false;
+  helpers_->ask(ranges_);
+  auto flaw = range->flaws.begin();
+  for (std::size_t i = 0; i < range->batches.size(); ++i) {
+    const bool bad = flaw != range->flaws.end() && flaw->first == i;
+    TRY(on_batch(range->batches[i], bad ? std::move((flaw++)->second) : std::string()));
+  }
+  if (range->end > range->from) reader_->seek(range->end);
+  return range->end > range->from;
+}
+
+Result<void> SegmentWalk::on_batch(const CheckedBatch& batch, std::string flaw) {
   const BatchHeader& h = batch.header;
-  check_place(position, h);
-  note_epoch(position, h);
+  check_place(batch.position, h);
+  note_epoch(batch.position, h);
   ++out_.batches;
   out_.records += h.count;
   if (h.count <= h.last_offset_delta || (h.attributes & batch_attribute::kDeleteHorizon) != 0) {
@@ -198,17 +247,11 @@ Result<void> SegmentWalk::on_batch(std::int64_t position, const BatchView& batch
     indexes_->note_compacted();
   }
   out_.transactional = out_.transactional || h.transactional();
-  if (std::string flaw = records_flaw(batch, decompressor_, scratch_); !flaw.empty())
-    bad(position, h.base_offset, h.last_offset(), std::move(flaw));
-  scratch_.shrink(4 * kChunkBytes);
-  IndexedBatch indexed{h, position, std::nullopt};
-  if (h.control() && h.count > 0) {
-    const auto type = control_type(batch);
-    if (type) indexed.control = *type;
-  }
-  TRY(indexes_->note(indexed));
-  bytes_read_ += reader_->position() - counted_;
-  counted_ = reader_->position();
+  if (!flaw.empty()) bad(batch.position, h.base_offset, h.last_offset(), std::move(flaw));
+  TRY(indexes_->note({h, batch.position, batch.control}));
+  const std::int64_t behind = batch.position + h.size();
+  bytes_read_ += behind - counted_;
+  counted_ = behind;
   return {};
 }
 
@@ -286,38 +329,13 @@ Result<void> SegmentWalk::on_end() {
 
 }  // namespace
 
-// The CRC has vouched for the bytes; this is about who wrote them.
-std::string records_flaw(const BatchView& batch, Decompressor& decompressor, Buffer& scratch) {
-  const BatchHeader& h = batch.header;
-  if (h.count == 0) {
-    const bool odd = h.codec() == Codec::kNone && !batch.block().empty();
-    return odd ? "a batch without records has bytes behind its header" : "";
-  }
-  auto records = open_records(batch, decompressor, kDecompressedBytesMax, scratch);
-  if (!records) return records.error().message();
-  Offset offset_min = h.base_offset;
-  std::int32_t n = 0;
-  while (const RecordView* r = records->next()) {
-    if (r->offset < offset_min || r->offset > h.last_offset())
-      return fmt::format("record {} of the batch has offset {}", n, r->offset.value());
-    if (r->timestamp > h.max_timestamp)
-      return fmt::format("the record at offset {} is newer than the batch says", r->offset.value());
-    offset_min = r->offset + 1;
-    ++n;
-  }
-  if (!records->ok())
-    return n < h.count ? fmt::format("record {} of the batch is malformed", n)
-                       : "bytes are left behind the last record of the batch";
-  return h.control() && !control_type(batch) ? "a control batch without a key" : "";
-}
-
 Result<SegmentReport> verify_segment(const LogEnv& env, const PartitionPlace& place, Offset base,
                                      const SegmentRules& rules,
                                      const std::function<void(int ms)>& wait,
-                                     std::atomic<std::int64_t>& bytes_read) {
+                                     std::atomic<std::int64_t>& bytes_read, Helpers* helpers) {
   std::atomic<std::int64_t> unseen{0};
   for (int look = 0;; ++look) {
-    SegmentWalk walk(env, place, base, rules, wait, look == 0 ? bytes_read : unseen);
+    SegmentWalk walk(env, place, base, rules, wait, look == 0 ? bytes_read : unseen, helpers);
     TRY_ASSIGN(const bool same, walk.run());
     if (!same) {
       // Deleted, or replaced by compaction: then the new file is what counts.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/helpers.h"
 #include "base/ids.h"
 #include "base/result.h"
 #include "log/finding.h"
@@ -61,15 +62,12 @@ struct SegmentRules {
   std::optional<Offset> next_base;  ///< of the segment behind it
 };
 
-/// What is wrong with the records of a whole batch; empty when nothing is. `scratch` is for what
-/// is decompressed.
-[[nodiscard]] std::string records_flaw(const BatchView& batch, Decompressor& decompressor,
-                                       Buffer& scratch);
-
-/// Errors are of the system only. `wait` sleeps before a second look.
+/// Errors are of the system only. `wait` sleeps before a second look. `helpers`, which may be
+/// nullptr and must outlive the call, share the work on a large segment.
 [[nodiscard]] Result<SegmentReport> verify_segment(const LogEnv& env, const PartitionPlace& place,
                                                    Offset base, const SegmentRules& rules,
                                                    const std::function<void(int ms)>& wait,
-                                                   std::atomic<std::int64_t>& bytes_read);
+                                                   std::atomic<std::int64_t>& bytes_read,
+                                                   Helpers* helpers = nullptr);
 
 }  // namespace spool

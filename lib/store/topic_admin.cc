@@ -288,10 +288,11 @@ Result<void> Store::delete_topic(const TopicInfo& topic) {
   finish_leaving(catalogue, problem);
   auto written = write_catalogue(env_.fs, env_.root, catalogue, env_.file_mode);
   if (problem)
-    return fail(Error{problem->code, problem->sys_errno,
-                      fmt::format("topic '{}' is deleted, but something of it is left, which the next change "
-                                  "of the topics removes: {}",
-                                  topic.name, problem->context)});
+    return fail(Error{
+        problem->code, problem->sys_errno,
+        fmt::format("topic '{}' is deleted, but something of it is left, which the next change "
+                    "of the topics removes: {}",
+                    topic.name, problem->context)});
   // A line that says what is done already: the next change of the catalogue drops it.
   if (!written && written.error().code == Errc::kNoSpace) return {};
   return written;

@@ -454,6 +454,22 @@ class Bench:
         shutil.rmtree(where)
         yield self.row(name, "ms", ours * 1e3, other * 1e3, "ratio", 2.0)
 
+    def verify(self, name):
+        """Every byte and record, beside reading the bytes."""
+        where = self.path("verify")
+        for _ in range(1 if self.quick else 3):
+            self.seconds([self.spool, "-d", where, "produce", "t", "--fsync", "never"],
+                         stdin=self.lines())
+        folder = os.path.join(where, "t-0")
+        logs = [os.path.join(folder, n) for n in os.listdir(folder) if n.endswith(".log")]
+        argv = [self.spool, "-d", where, "topics", "verify", "t"]
+        ours, other = self.turns(self.runs, lambda: self.seconds(argv),
+                                 lambda: self.seconds(["cat", *logs]))
+        yield self.row(name, "ms", ours * 1e3, other * 1e3, "ratio", 2.0)
+        if self.compiled("peak") is not None:
+            yield self.row(name + "-memory", "MB", self.peak(argv) / MB, 0, "most", 32 * MIB / MB)
+        shutil.rmtree(where)
+
     def kcat(self, name):
         kcat, bootstrap = shutil.which("kcat"), os.environ.get("BENCH_BOOTSTRAP")
         if not kcat or not bootstrap:
@@ -497,6 +513,7 @@ class Bench:
         ("open", open_many),
         ("segments", segments),
         ("recovery", recovery),
+        ("verify", verify),
         ("kcat-", kcat),
     )
 
