@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "io/atomic_file.h"
-#include "log/batch_reader.h"
 #include "log/producer_replay.h"
 #include "log/state_file.h"
 
@@ -16,7 +15,6 @@ namespace {
 constexpr const char* kEpochFile = "leader-epoch-checkpoint";
 constexpr const char* kMetadataFile = "partition.metadata";
 constexpr const char* kStateFile = "spool.state";
-constexpr const char* kSwapEnding = ".swap";
 constexpr const char* kRebuilt = "built anew from the log";
 constexpr const char* kNewLog = "spool.repair.tmp";
 
@@ -59,57 +57,6 @@ Result<std::unique_ptr<PartitionCheck>> PartitionRepair::check() {
   return check;
 }
 
-/// A compaction that had written its result, and was stopped before all was renamed: the segments
-/// from the first to the end of the last swapped one are replaced.
-Result<void> PartitionRepair::finish_swaps() {
-  TRY_ASSIGN(const auto entries, env_.fs.list(place_.dir));
-  TRY_ASSIGN(const PartitionFiles files, list_partition(env_.fs, place_.dir));
-  std::vector<Offset> swaps;
-  std::vector<std::string> names;
-  for (const DirEntry& e : entries) {
-    if (e.is_dir || !e.name.ends_with(kSwapEnding)) continue;
-    names.push_back(e.name);
-    if (const auto base = segment_base(e.name, ".log.swap")) swaps.push_back(*base);
-  }
-  if (names.empty()) return {};
-  std::sort(names.begin(), names.end());
-  Offset behind(-1);
-  for (const Offset base : swaps) {
-    const std::string file = segment_path(place_.dir, base, ".log.swap");
-    TRY_ASSIGN(std::shared_ptr<File> log, env_.fs.open(file, OpenMode::kRead, 0));
-    TRY_ASSIGN(const FileStat st, log->stat());
-    BatchReader reader(log, 0, std::size_t{1} << 20);
-    for (;;) {
-      TRY_ASSIGN(const BatchReader::Item item, reader.next());
-      if (item != BatchReader::Item::kBatch) break;
-      behind = std::max(behind, reader.view().header.next_offset());
-    }
-    if (reader.position() == st.size) continue;
-    steps_.push_back({file, reader.position(), Offset(-1), Offset(-1),
-                      "the result of an interrupted compaction does not read; it stays", false});
-    return {};
-  }
-  TRY_ASSIGN(const auto byte, append_lock());
-  if (!swaps.empty()) {
-    const Offset begin = *std::min_element(swaps.begin(), swaps.end());
-    for (const Offset base : files.segments) {
-      if (base < begin || base >= behind) continue;
-      for (const char* suffix : {kLogSuffix, kIndexSuffix, kTimeIndexSuffix, kTxnIndexSuffix}) {
-        const std::string old = segment_path(place_.dir, base, suffix);
-        if (!env_.fs.stat(old)) continue;
-        step(old, 0, Offset(-1), Offset(-1), "compacted: renamed to '.deleted'");
-        if (apply_) TRY(env_.fs.rename(old, old + ".deleted"));
-      }
-    }
-  }
-  for (const std::string& name : names) {
-    step(path(name), 0, Offset(-1), Offset(-1), "finished compaction: takes its place");
-    if (apply_)
-      TRY(env_.fs.rename(path(name), path(name.substr(0, name.size() - sizeof(".swap") + 1))));
-  }
-  return apply_ ? env_.fs.sync_dir(place_.dir) : Result<void>();
-}
-
 RepairRules PartitionRepair::rules_for(const PartitionCheck& check, std::size_t i) const {
   RepairRules rules;
   rules.dense = place_.dense;
@@ -128,7 +75,8 @@ Result<void> PartitionRepair::repair_logs() {
   TRY_ASSIGN(const auto found, check());
   for (std::size_t i = 0; i < found->segments(); ++i) {
     const SegmentReport& report = found->reports()[i];
-    if (report.gone) continue;
+    // A .log.swap without its .log: finish_swaps() has told of it, and without -y it still is one.
+    if (report.gone || report.log_path.ends_with(kLogSwapSuffix)) continue;
     const bool last = i + 1 == found->segments();
     // Appenders keep the indexes of the last segment open: with a new log they open them again.
     const bool indexes =
@@ -231,14 +179,8 @@ Result<void> PartitionRepair::put_aside(const std::string& name) {
   const auto text = read_file(env_.fs, path(name));
   if (!text && text.error().code == Errc::kNotFound) return {};
   if (!text) return fail(text.error());
-  for (int i = 0;; ++i) {
-    const std::string kept =
-        path(fmt::format("spool.bad-{}{}", name, i == 0 ? "" : fmt::format("-{}", i)));
-    const auto there = env_.fs.stat(kept);
-    if (there) continue;
-    if (there.error().code != Errc::kNotFound) return fail(there.error());
-    return replace_file(env_.fs, kept, *text, env_.file_mode, Durability::kNamed);
-  }
+  TRY_ASSIGN(const std::string kept, free_name(name));
+  return replace_file(env_.fs, kept, *text, env_.file_mode, Durability::kNamed);
 }
 
 Result<void> PartitionRepair::repair_metadata(const PartitionCheck& found) {

@@ -5,15 +5,17 @@
 /// - What does not read is saved as `spool.cut-OFFSET`, and the segment written anew without it;
 ///   see repair_segment.h. A torn end is saved and cut.
 /// - Indexes, producer snapshots and the epoch file are built from the log; a damaged small file is
-///   kept as `spool.bad-NAME`.
+///   kept as `spool.bad-NAME-1`.
 /// - An interrupted compaction is finished as a broker would, but the segments that it replaces are
-///   renamed to `.deleted`.
+///   renamed to `.deleted`; a result of it that does not read is put aside, or mended where it is
+///   all there is; see repair_swaps.cc.
 ///
 /// Every file is replaced by copy, sync and rename, so that readers go on and a crash leaves the
 /// old or the new one. Byte `compact T P` is held for the whole run, the append byte while a
 /// segment is replaced.
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,10 @@ class PartitionRepair {
  private:
   [[nodiscard]] Result<std::unique_ptr<PartitionCheck>> check();
   [[nodiscard]] Result<void> finish_swaps();
+  [[nodiscard]] Result<void> replace_by_swaps(const std::vector<std::string>& names,
+                                              const std::set<Offset>& logs, Offset begin,
+                                              Offset behind);
+  [[nodiscard]] Result<void> take_place(Offset base, Offset limit);
   [[nodiscard]] Result<void> repair_logs();
   [[nodiscard]] Result<void> repair_log(const PartitionCheck& check, std::size_t i);
   [[nodiscard]] Result<void> repair_small_files();
@@ -58,7 +64,11 @@ class PartitionRepair {
   [[nodiscard]] Result<void> repair_state(const PartitionCheck& check);
   [[nodiscard]] Result<void> replace_log(const RepairPlan& plan, bool last);
   [[nodiscard]] Result<void> cut_tail(const RepairPlan& plan);
+  /// Copies; the file under its own name is replaced afterwards.
   [[nodiscard]] Result<void> put_aside(const std::string& name);
+  [[nodiscard]] Result<void> rename_aside(const std::string& name);
+  /// A path `spool.bad-NAME-N` that nothing has.
+  [[nodiscard]] Result<std::string> free_name(const std::string& name);
   [[nodiscard]] RepairRules rules_for(const PartitionCheck& check, std::size_t i) const;
   [[nodiscard]] Result<DirLocks::ByteLock> append_lock();
   [[nodiscard]] std::string path(const std::string& name) const {

@@ -33,7 +33,7 @@ Result<Offset> end_of_swap(const LogEnv& env, const std::string& path, Offset ba
   if (end.bytes_left)
     return fail(Errc::kCorrupt,
                 fmt::format("'{}' is damaged at byte {}: it cannot take the place of the segments "
-                            "that it was made from",
+                            "that it was made from; 'spool topics repair' mends it",
                             path, end.size));
   return end.next_offset;
 }

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "io/atomic_file.h"
+#include "log/batch_reader.h"
 #include "log/checkpoint.h"
+#include "log/records_flaw.h"
 #include "log/state_file.h"
 #include "log/transactions.h"
 
@@ -17,6 +19,7 @@ constexpr const char* kEpochFile = "leader-epoch-checkpoint";
 constexpr const char* kMetadataFile = "partition.metadata";
 constexpr const char* kRecoveryPoints = "recovery-point-offset-checkpoint";
 constexpr const char* kStateFile = "spool.state";
+constexpr std::size_t kSwapChunk = std::size_t{1} << 20;
 constexpr std::size_t kSmallFileBytesMax = std::size_t{64} << 20;
 
 bool is_segment_file(std::string_view name) {
@@ -54,6 +57,10 @@ Result<void> PartitionCheck::begin() {
   if (!entries) return fail(entries.error());
   TRY_ASSIGN(files_, list_partition(env_.fs, place_.dir));
   check_names(*entries);
+  for (const DirEntry& e : *entries)
+    if (const auto base = segment_base(e.name, kLogSwapSuffix);
+        base && env_.fs.stat(segment_path(place_.dir, *base, kLogSuffix)))
+      TRY(check_swap(path(e.name)));
   TRY(check_metadata());
   TRY(check_state());
   TRY(check_snapshots());
@@ -86,6 +93,31 @@ void PartitionCheck::check_names(const std::vector<DirEntry>& entries) {
         findings_.push_back(note_on(path(e.name), "an index without a .log; not checked"));
     }
   }
+}
+
+/// The result of a compaction beside what it was made from; where that is gone it is checked as the
+/// segment that it is.
+Result<void> PartitionCheck::check_swap(const std::string& file) {
+  auto opened = env_.fs.open(file, OpenMode::kRead, 0);
+  if (!opened && opened.error().code == Errc::kNotFound) return {};  // it has taken its place
+  if (!opened) return fail(opened.error());
+  std::shared_ptr<File> log = std::move(*opened);
+  TRY_ASSIGN(const FileStat st, log->stat());
+  BatchReader reader(log, 0, kSwapChunk);
+  Decompressor decompressor;
+  Buffer scratch;
+  while (reader.position() < st.size) {
+    const std::int64_t at = reader.position();
+    TRY_ASSIGN(const BatchReader::Item item, reader.next());
+    std::string what = "no whole batch begins here";
+    if (item == BatchReader::Item::kBatch)
+      what = records_flaw(reader.view(), decompressor, scratch);
+    if (what.empty()) continue;
+    findings_.push_back(damage_at(file, at, Offset(-1), Offset(-1),
+                                  "the result of an unfinished compaction: " + what));
+    return {};
+  }
+  return {};
 }
 
 Result<void> PartitionCheck::check_metadata() {
@@ -230,6 +262,8 @@ void PartitionCheck::join_segments() {
     const SegmentReport& next = reports_[i + 1];
     if (one.gone || next.gone) continue;
     if (one.next_offset > next.base) {
+      // What it was made from goes when it takes its place.
+      if (one.log_path.ends_with(kLogSwapSuffix)) continue;
       findings_.push_back(
           damage_at(one.log_path, 0, next.base, one.next_offset - 1,
                     fmt::format("it ends at offset {}, and the next segment begins at {}",

@@ -76,6 +76,7 @@ class PartitionCheck {
 
  private:
   void check_names(const std::vector<DirEntry>& entries);
+  [[nodiscard]] Result<void> check_swap(const std::string& file);
   [[nodiscard]] Result<void> check_metadata();
   [[nodiscard]] Result<void> check_state();
   [[nodiscard]] Result<void> check_snapshots();

@@ -110,10 +110,16 @@ class SegmentWalk {
 };
 
 Result<bool> SegmentWalk::run() {
-  const std::string& path = out_.log_path;
+  std::string& path = out_.log_path;
   TRY_ASSIGN(IndexChecks indexes, IndexChecks::open(env_.fs, place_.dir, out_.base, place_.ours));
   indexes_ = std::move(indexes);
   auto file = env_.fs.open(path, OpenMode::kRead, 0);
+  if (!file && file.error().code == Errc::kNotFound) {
+    // The result of a compaction that has not taken its place yet, while the place is empty.
+    std::string swap = segment_path(place_.dir, out_.base, kLogSwapSuffix);
+    file = env_.fs.open(swap, OpenMode::kRead, 0);
+    if (file) path = std::move(swap);
+  }
   if (!file) {
     if (file.error().code != Errc::kNotFound) return fail(file.error());
     return false;
@@ -339,7 +345,7 @@ Result<SegmentReport> verify_segment(const LogEnv& env, const PartitionPlace& pl
     TRY_ASSIGN(const bool same, walk.run());
     if (!same) {
       // Deleted, or replaced by compaction: then the new file is what counts.
-      const auto there = env.fs.stat(walk.report().log_path);
+      const auto there = stat_segment_log(env.fs, place.dir, base);
       if (!there && there.error().code != Errc::kNotFound) return fail(there.error());
       if (!there || look == kLooks) {
         SegmentReport gone;

@@ -103,6 +103,7 @@ TEST_F(SwapTest, ADamagedSwapReplacesNothing) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::kCorrupt);
   EXPECT_NE(refused.error().context.find(".log.swap"), std::string::npos);
+  EXPECT_NE(refused.error().context.find("'spool topics repair' mends it"), std::string::npos);
   EXPECT_EQ(names_in(folder()), before);
 }
 
