@@ -47,7 +47,7 @@ class Checks final : public Helpers {
 
   void work() {
     while (const auto job = next()) {
-      auto done = job->active->check.check_segment(job->segment, bytes_, this);
+      auto done = job->active->check.check_segment(job->segment, progress_, this);
       if (!done) job->active->failed(done.error());
       if (--job->active->left == 0) finish(*job->active);
       const std::lock_guard guard(mutex_);
@@ -74,20 +74,21 @@ class Checks final : public Helpers {
 
   void run(std::size_t threads, const std::function<void(std::int64_t, std::int64_t)>& show) {
     workers_ = threads_ = threads;
+    show(0, 0);
     std::vector<std::thread> crew;
     for (std::size_t i = 0; i < threads; ++i)
       crew.emplace_back([this] { work(); });
     {
       std::unique_lock guard(mutex_);
       while (!changed_.wait_for(guard, kProgressEvery, [&] { return workers_ == 0; }))
-        show(bytes_, records_);
+        show(progress_.bytes, progress_.records);
     }
     for (std::thread& t : crew)
       t.join();
   }
 
   [[nodiscard]] std::vector<Outcome>& outcomes() { return outcomes_; }
-  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::int64_t bytes() const { return progress_.bytes; }
   [[nodiscard]] std::int64_t batches() const { return batches_; }
   [[nodiscard]] std::int64_t records() const { return records_; }
 
@@ -169,7 +170,7 @@ class Checks final : public Helpers {
   const DirectoryCheck& directory_;
   const std::vector<Item> items_;
   std::vector<Outcome> outcomes_;  ///< each is written by one thread
-  std::atomic<std::int64_t> bytes_{0};
+  VerifyProgress progress_;
   std::atomic<std::int64_t> batches_{0};
   std::atomic<std::int64_t> records_{0};
   std::size_t threads_ = 1;

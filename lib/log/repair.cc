@@ -50,9 +50,9 @@ Result<void> PartitionRepair::run(bool apply) {
 Result<std::unique_ptr<PartitionCheck>> PartitionRepair::check() {
   auto check = std::make_unique<PartitionCheck>(env_, place_, facts_, wait_);
   TRY(check->begin());
-  std::atomic<std::int64_t> bytes{0};
+  VerifyProgress progress;
   for (std::size_t i = 0; i < check->segments(); ++i)
-    TRY(check->check_segment(i, bytes));
+    TRY(check->check_segment(i, progress));
   TRY(check->finish());
   return check;
 }

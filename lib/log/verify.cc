@@ -196,7 +196,7 @@ Result<void> PartitionCheck::check_snapshots() {
   return {};
 }
 
-Result<void> PartitionCheck::check_segment(std::size_t i, std::atomic<std::int64_t>& bytes_read,
+Result<void> PartitionCheck::check_segment(std::size_t i, VerifyProgress& progress,
                                            Helpers* helpers) {
   SegmentRules rules;
   rules.dense = place_.dense;
@@ -204,7 +204,7 @@ Result<void> PartitionCheck::check_segment(std::size_t i, std::atomic<std::int64
   rules.indexes_may_lead = rules.last && !same_life_ && !facts_.clean_stop;
   if (!rules.last) rules.next_base = files_.segments[i + 1];
   TRY_ASSIGN(reports_[i],
-             verify_segment(env_, place_, files_.segments[i], rules, wait_, bytes_read, helpers));
+             verify_segment(env_, place_, files_.segments[i], rules, wait_, progress, helpers));
   return {};
 }
 

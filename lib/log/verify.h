@@ -50,7 +50,7 @@ class PartitionCheck {
   [[nodiscard]] std::int64_t segment_bytes(std::size_t i) const { return sizes_[i]; }
   /// Errors are of the system only: all that is wrong with the bytes is a finding.
   /// `helpers` as for verify_segment().
-  [[nodiscard]] Result<void> check_segment(std::size_t i, std::atomic<std::int64_t>& bytes_read,
+  [[nodiscard]] Result<void> check_segment(std::size_t i, VerifyProgress& progress,
                                            Helpers* helpers = nullptr);
   /// What no file tells alone. Then findings() is complete, in the order of files and positions.
   [[nodiscard]] Result<void> finish();

@@ -50,12 +50,12 @@ class SegmentWalk {
  public:
   SegmentWalk(const LogEnv& env, const PartitionPlace& place, Offset base,
               const SegmentRules& rules, const std::function<void(int)>& wait,
-              std::atomic<std::int64_t>& bytes_read, Helpers* helpers)
+              VerifyProgress& progress, Helpers* helpers)
       : env_(env),
         place_(place),
         rules_(rules),
         wait_(wait),
-        bytes_read_(bytes_read),
+        progress_(progress),
         helpers_(helpers) {
     out_.base = out_.next_offset = due_ = base;
     out_.log_path = segment_path(place.dir, base, kLogSuffix);
@@ -92,7 +92,7 @@ class SegmentWalk {
   const PartitionPlace& place_;
   const SegmentRules& rules_;
   const std::function<void(int)>& wait_;
-  std::atomic<std::int64_t>& bytes_read_;
+  VerifyProgress& progress_;
   Helpers* helpers_;
   std::shared_ptr<RangeChecks> ranges_;  ///< of a large log, where somebody can help
   SegmentReport out_;
@@ -256,7 +256,8 @@ Result<void> SegmentWalk::on_batch(const CheckedBatch& batch, std::string flaw) 
   if (!flaw.empty()) bad(batch.position, h.base_offset, h.last_offset(), std::move(flaw));
   TRY(indexes_->note({h, batch.position, batch.control}));
   const std::int64_t behind = batch.position + h.size();
-  bytes_read_ += behind - counted_;
+  progress_.bytes += behind - counted_;
+  progress_.records += h.count;
   counted_ = behind;
   return {};
 }
@@ -329,7 +330,7 @@ Result<void> SegmentWalk::on_end() {
                                              rules_.indexes_may_lead || out_.tail.has_value()));
   for (Finding& f : findings)
     out_.findings.push_back(std::move(f));
-  bytes_read_ += out_.bytes - counted_;
+  progress_.bytes += out_.bytes - counted_;
   return {};
 }
 
@@ -338,10 +339,10 @@ Result<void> SegmentWalk::on_end() {
 Result<SegmentReport> verify_segment(const LogEnv& env, const PartitionPlace& place, Offset base,
                                      const SegmentRules& rules,
                                      const std::function<void(int ms)>& wait,
-                                     std::atomic<std::int64_t>& bytes_read, Helpers* helpers) {
-  std::atomic<std::int64_t> unseen{0};
+                                     VerifyProgress& progress, Helpers* helpers) {
+  VerifyProgress unseen;
   for (int look = 0;; ++look) {
-    SegmentWalk walk(env, place, base, rules, wait, look == 0 ? bytes_read : unseen, helpers);
+    SegmentWalk walk(env, place, base, rules, wait, look == 0 ? progress : unseen, helpers);
     TRY_ASSIGN(const bool same, walk.run());
     if (!same) {
       // Deleted, or replaced by compaction: then the new file is what counts.

@@ -54,6 +54,12 @@ struct SegmentReport {
   std::vector<Finding> findings;
 };
 
+/// How far a check is; for showing only.
+struct VerifyProgress {
+  std::atomic<std::int64_t> bytes{0};
+  std::atomic<std::int64_t> records{0};
+};
+
 struct SegmentRules {
   bool dense = false;  ///< offsets have no gaps
   bool last = false;   ///< the partition's last one, which others append to
@@ -67,7 +73,7 @@ struct SegmentRules {
 [[nodiscard]] Result<SegmentReport> verify_segment(const LogEnv& env, const PartitionPlace& place,
                                                    Offset base, const SegmentRules& rules,
                                                    const std::function<void(int ms)>& wait,
-                                                   std::atomic<std::int64_t>& bytes_read,
+                                                   VerifyProgress& progress,
                                                    Helpers* helpers = nullptr);
 
 }  // namespace spool

@@ -149,6 +149,16 @@ def progress(program, folder):
     shown = program.on_terminal("consume", "big", stdout=subprocess.DEVNULL)[2]
     check(not shown, f"consume, not to a file: {shown!r}")
 
+    # verify shows of how much it has read how much.
+    shown = program.on_terminal("topics", "verify", "--progress=always")[2]
+    check_progress("verify", shown, True)
+    check(lines_of(shown)[0].startswith(b"0 records, 0 B, 0%"), f"verify: {shown!r}")
+    for args in ((), ("--progress=never",), ("-q",)):
+        shown = program.on_terminal("topics", "verify", "t", *args)[2]
+        check(not shown, f"verify in no time {args}: {shown!r}")
+    status, out, said = program.piped("topics", "verify")
+    check((status, out, said) == (0, b"", b""), f"verify, no terminal: {said!r}")
+
     # A message in between has a line of its own.
     bad = os.path.join(folder, "bad")
     with open(bad, "wb") as f:

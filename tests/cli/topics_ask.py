@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""topics delete and trim ask on a terminal: yes does it, anything else does not."""
+"""topics delete and trim ask on a terminal: yes does it, anything else does not. repair does not ask:
+it says what it would do, and -y does it."""
 
 import os
 import pty
@@ -70,6 +71,24 @@ def main():
         spool("produce", "t", input="a\n")
         status, shown, asked = on_terminal(b"", "topics", "delete", "t", "-y")
         expect("delete -y", (0, False, ""), (status, asked, shown))
+
+        spool("topics", "create", "t", "--if-not-exists")
+        spool("produce", "t", input="a\nb\n")
+        path = root + "/log/t-0/00000000000000000000.log"
+        with open(path, "r+b") as log:
+            log.seek(70)
+            log.write(b"rot")
+        with open(path, "rb") as log:
+            rotten = log.read()
+        status, shown, asked = on_terminal(b"y\n", "topics", "repair", "t")
+        expect("repair", (0, False), (status, asked))
+        expect("repair says it", True, "with --yes it is done" in shown and path in shown)
+        with open(path, "rb") as log:
+            expect("without -y", rotten, log.read())
+        status, shown, asked = on_terminal(b"", "topics", "repair", "t", "-y")
+        expect("repair -y", (0, False), (status, asked))
+        with open(path, "rb") as log:
+            expect("repaired", False, rotten == log.read())
         for failure in failures:
             print("FAIL:", failure)
         return 1 if failures else 0

@@ -45,9 +45,9 @@ class RepairSwap : public LogTest {
     auto p = new_process();
     PartitionCheck check(p->store->env(), p->place("t"), {}, [](int) {});
     must(check.begin());
-    std::atomic<std::int64_t> bytes{0};
+    VerifyProgress progress;
     for (std::size_t i = 0; i < check.segments(); ++i)
-      must(check.check_segment(i, bytes));
+      must(check.check_segment(i, progress));
     must(check.finish());
     std::vector<std::string> out;
     for (const Finding& f : check.findings())
@@ -138,9 +138,9 @@ TEST_F(RepairSwap, AWholeOneTakesItsPlace) {
   repair();
   EXPECT_EQ(values(), without(40, 40));
   // Until the next writer, as a broker's.
-  EXPECT_EQ(std::count(after_repair_.begin(), after_repair_.end(),
-                       fmt::format("{:020}.log.deleted", 10)),
-            1);
+  EXPECT_EQ(
+      std::count(after_repair_.begin(), after_repair_.end(), fmt::format("{:020}.log.deleted", 10)),
+      1);
 }
 
 TEST_F(RepairSwap, ResultsOfASplitThatCameToNothingArePutAside) {

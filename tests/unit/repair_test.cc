@@ -37,9 +37,9 @@ class Repair : public LogTest {
       out.steps = repair.steps();
       PartitionCheck check(p->store->env(), place, facts, [](int) {});
       must(check.begin());
-      std::atomic<std::int64_t> bytes{0};
+      VerifyProgress progress;
       for (std::size_t i = 0; i < check.segments(); ++i)
-        must(check.check_segment(i, bytes));
+        must(check.check_segment(i, progress));
       must(check.finish());
       for (const Finding& f : check.findings())
         if (f.kind != Finding::Kind::kNote)

@@ -83,9 +83,9 @@ class VerifyRangesThreads : public LogTest {
     const PartitionPlace place = p->place("t");
     PartitionCheck check(p->store->env(), place, {}, [](int) {});
     must(check.begin());
-    std::atomic<std::int64_t> bytes{0};
+    VerifyProgress progress;
     for (std::size_t i = 0; i < check.segments(); ++i)
-      must(check.check_segment(i, bytes, helpers));
+      must(check.check_segment(i, progress, helpers));
     must(check.finish());
     std::vector<std::string> out{
         fmt::format("{} batches, {} records", check.batches(), check.records())};

@@ -40,9 +40,9 @@ class Verify : public LogTest {
       const PartitionId p(partition);
       PartitionCheck check(store->env(), store->place(t, p), directory.facts(t, p), [](int) {});
       must(check.begin());
-      std::atomic<std::int64_t> bytes{0};
+      VerifyProgress progress;
       for (std::size_t i = 0; i < check.segments(); ++i)
-        must(check.check_segment(i, bytes));
+        must(check.check_segment(i, progress));
       must(check.finish());
       return check.findings();
     }
@@ -90,9 +90,9 @@ TEST_F(Verify, NothingIsWrongWithWhatKafkaWrote) {
     for (const PartitionId p : t.partitions) {
       PartitionCheck check(store->env(), store->place(t, p), directory.facts(t, p), [](int) {});
       must(check.begin());
-      std::atomic<std::int64_t> bytes{0};
+      VerifyProgress progress;
       for (std::size_t i = 0; i < check.segments(); ++i)
-        must(check.check_segment(i, bytes));
+        must(check.check_segment(i, progress));
       must(check.finish());
       EXPECT_EQ(texts(check.findings()), std::vector<std::string>{}) << check.place().name();
       records += check.records();
