@@ -99,7 +99,7 @@ void add_content(const RecordView& r, const std::string& topic, DumpItem& item) 
   }
   // Kafka's tool leaves out what is null; JSON has every field.
   const auto add = [&](const char* name, std::optional<std::string_view> bytes) {
-    if (bytes) item.add(name, bytes_value(*bytes));
+    if (bytes) item.add(name, RecordBytes{*bytes});
   };
   add("key", r.key);
   add("payload", r.value);

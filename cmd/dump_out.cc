@@ -1,6 +1,7 @@
 #include "dump_out.h"
 
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,10 +13,10 @@ namespace spool {
 namespace {
 
 constexpr std::size_t kFlushBytes = std::size_t{64} << 10;
+constexpr std::size_t kKeepBytes = std::size_t{1} << 20;
 
 /// Control bytes could drive the terminal.
-std::string safe(const std::string& text) {
-  std::string out;
+void append_safe(std::string_view text, std::string& out) {
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
     if (u < ' ' || u == 0x7f) {
@@ -24,13 +25,13 @@ std::string safe(const std::string& text) {
       out += c;
     }
   }
-  return out;
 }
 
 std::string value_text(const DumpValue& value) {
   if (const auto* n = std::get_if<std::int64_t>(&value)) return std::to_string(*n);
-  if (const auto* b = std::get_if<bool>(&value)) return *b ? "true" : "false";
+  if (const auto* b = std::get_if<bool>(&value)) return std::string(*b ? "true" : "false");
   if (const auto* raw = std::get_if<RawValue>(&value)) return raw->text;
+  if (const auto* r = std::get_if<RecordBytes>(&value)) return std::string(r->bytes);
   return std::get<std::string>(value);
 }
 
@@ -39,6 +40,10 @@ void value_json(const DumpValue& value, std::string& out) {
     append_json_bytes(*s, out);
   } else if (const auto* raw = std::get_if<RawValue>(&value)) {
     out += raw->json;
+  } else if (const auto* r = std::get_if<RecordBytes>(&value)) {
+    // At once, and as base64 at most: growing in steps takes three times the memory.
+    out.reserve(out.size() + r->bytes.size() / 3 * 4 + kFlushBytes);
+    append_json_bytes(r->bytes, out);
   } else {
     out += value_text(value);
   }
@@ -75,12 +80,6 @@ RawValue optional_long(std::int64_t value, bool there) {
   return {std::to_string(value), fmt::format("OptionalLong[{}]", value)};
 }
 
-RawValue bytes_value(std::string_view bytes) {
-  RawValue out{{}, std::string(bytes)};
-  append_json_bytes(bytes, out.json);
-  return out;
-}
-
 RawValue known_value(const KnownFields& fields) {
   std::string out = "{";
   for (const auto& [name, value] : fields) {
@@ -94,7 +93,7 @@ RawValue known_value(const KnownFields& fields) {
 }
 
 DumpOut::DumpOut(TableFormat format) : format_(format), terminal_(::isatty(STDOUT_FILENO) == 1) {
-  if (format_ == TableFormat::kJson) out_ = "[";
+  if (format_ == TableFormat::kJson) out_ += '[';
 }
 
 DumpOut::~DumpOut() = default;
@@ -103,16 +102,31 @@ void DumpOut::headline(const std::string& text) {
   if (format_ == TableFormat::kText) out_ += text + '\n';
 }
 
-void DumpOut::text(const DumpItem& item) {
-  std::string line = item.text_head;
-  for (const auto& [name, value] : item.fields) {
-    if (!line.empty()) line += ' ';
-    const std::string shown = value_text(value);
-    line += name;
-    if (!name.empty()) line += ": ";
-    line += terminal_ ? safe(shown) : shown;
+void DumpOut::append_text(std::string_view text) {
+  for (; text.size() > kFlushBytes; text.remove_prefix(kFlushBytes)) {
+    append_text(text.substr(0, kFlushBytes));
+    (void)flush();
   }
-  out_ += line;
+  if (terminal_) {
+    append_safe(text, out_);
+  } else {
+    out_ += text;
+  }
+}
+
+void DumpOut::text(const DumpItem& item) {
+  out_ += item.text_head;
+  bool first = item.text_head.empty();
+  for (const auto& [name, value] : item.fields) {
+    if (!std::exchange(first, false)) out_ += ' ';
+    out_ += name;
+    if (!name.empty()) out_ += ": ";
+    if (const auto* r = std::get_if<RecordBytes>(&value)) {
+      append_text(r->bytes);
+    } else {
+      append_text(value_text(value));
+    }
+  }
   out_ += '\n';
 }
 
@@ -144,6 +158,7 @@ void DumpOut::item(const DumpItem& item) {
 bool DumpOut::flush() {
   if (!failed_ && !write_all(STDOUT_FILENO, out_)) failed_ = true;
   out_.clear();
+  if (out_.capacity() > kKeepBytes) out_.shrink_to_fit();
   return !failed_;
 }
 

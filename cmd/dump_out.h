@@ -19,7 +19,11 @@ struct RawValue {
   std::string json;
   std::string text;
 };
-using DumpValue = std::variant<std::int64_t, bool, std::string, RawValue>;
+/// Bytes of a record, which may be many: not copied, borrowed until the item is printed.
+struct RecordBytes {
+  std::string_view bytes;
+};
+using DumpValue = std::variant<std::int64_t, bool, std::string, RawValue, RecordBytes>;
 
 /// One batch, record, entry or line. `line` begins its text form; names and values follow.
 struct DumpItem {
@@ -51,6 +55,7 @@ class DumpOut {
 
  private:
   void text(const DumpItem& item);
+  void append_text(std::string_view text);
   void json(const DumpItem& item);
 
   TableFormat format_;
@@ -63,8 +68,6 @@ class DumpOut {
 
 /// "OptionalLong.empty" or "OptionalLong[7]" in text, as Kafka's tool has it; null or 7 in JSON.
 [[nodiscard]] RawValue optional_long(std::int64_t value, bool there);
-/// Bytes as JSON has them, and as they are.
-[[nodiscard]] RawValue bytes_value(std::string_view bytes);
 /// A JSON object in both forms.
 [[nodiscard]] RawValue known_value(const KnownFields& fields);
 

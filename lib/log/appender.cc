@@ -303,6 +303,12 @@ Result<void> Appender::open_recovering(const PartitionFiles& files, const FileSt
   TRY(adopt_tail(std::move(tail), take_over));
   // At once, and before the state says that all is well: the next appender may be another one.
   if (tail_.cut || take_over) TRY(raise_epoch());
+  if (place_.ours) {
+    TRY_ASSIGN(const auto start,
+               checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint), place_.topic,
+                                 place_.partition));
+    TRY(extend_first_epoch(env_.fs, place_.dir, files.segments.front(), start, env_.file_mode));
+  }
   TRY(indexes_->sync());
   if (tail_.next_offset < promised) TRY(pass_lost_end(promised, copied));
   return store_state(Durability::kNamed);

@@ -1,9 +1,13 @@
 #include "log/epochs.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
+
+#include "log/segment.h"
+#include "record/batch.h"
 
 namespace spool {
 
@@ -92,6 +96,24 @@ Result<std::vector<EpochStart>> read_epochs(Fs& fs, const std::string& dir) {
 Result<void> write_epochs(Fs& fs, const std::string& dir, const std::vector<EpochStart>& epochs,
                           std::uint32_t mode, Durability durability) {
   return replace_file(fs, join_path(dir, kEpochFile), format_epochs(epochs), mode, durability);
+}
+
+Result<void> extend_first_epoch(Fs& fs, const std::string& dir, Offset first,
+                                std::optional<Offset> log_start, std::uint32_t mode) {
+  TRY_ASSIGN(auto epochs, read_epochs(fs, dir));
+  const Offset start = std::max(first, log_start.value_or(first));
+  if (epochs.empty() || epochs.front().start <= start) return {};
+  auto log = fs.open(segment_path(dir, first, kLogSuffix), OpenMode::kRead, 0);
+  if (!log && log.error().code == Errc::kNotFound) return {};
+  if (!log) return fail(log.error());
+  std::array<std::byte, kBatchHeaderBytes> raw{};
+  TRY_ASSIGN(const std::size_t got, (*log)->read_at(raw, 0));
+  const BatchHeader header = BatchHeader::decode(raw.data());
+  if (got < raw.size() || header.leader_epoch != epochs.front().epoch ||
+      header.base_offset >= epochs.front().start)
+    return {};
+  epochs.front().start = start;
+  return write_epochs(fs, dir, epochs, mode);
 }
 
 std::vector<EpochStart> epochs_from(const std::vector<EpochStart>& epochs, Offset start) {

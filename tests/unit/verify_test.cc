@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "log/trim.h"
 #include "store/verify_dir.h"
 #include "support/golden.h"
 #include "support/log_fixture.h"
@@ -98,6 +99,31 @@ TEST_F(Verify, NothingIsWrongWithWhatKafkaWrote) {
       records += check.records();
     }
   EXPECT_GT(records, 5000);
+}
+
+TEST_F(Verify, ACopyMadeBesideATrimHasNothingWorseThanANote) {
+  const std::string copy = dir / "copy";
+  {
+    auto p = new_process();
+    (void)p->create("t");
+    auto to = p->appender("t");
+    for (int i = 0; i < 6; ++i)
+      must(append(*to, numbered("v", 2 * i, 2 * i + 2), kStart + i));
+    must(to->sync());
+    std::filesystem::copy(root, copy, std::filesystem::copy_options::recursive);
+    must(trim_partition(p->store->env(), p->place("t"), Offset(7), TrimBelowStart::kFails));
+  }
+  // The epochs of afterwards; segments and checkpoint of before.
+  spew(copy + "/t-0/leader-epoch-checkpoint", slurp(file("leader-epoch-checkpoint")));
+  ASSERT_EQ(slurp(copy + "/t-0/leader-epoch-checkpoint"), "0\n1\n0 7\n");
+  const auto found = check(copy, "t");
+  ASSERT_EQ(found.size(), 1U) << ::testing::PrintToString(texts(found));
+  EXPECT_EQ(found[0].kind, Finding::Kind::kNote);
+  // The first append there puts it right.
+  root = copy;
+  EXPECT_EQ(must(append(*new_process()->appender("t"), {"more"})).base, Offset(12));
+  EXPECT_EQ(slurp(copy + "/t-0/leader-epoch-checkpoint"), "0\n1\n0 0\n");
+  EXPECT_EQ(texts(check(copy, "t")), std::vector<std::string>{});
 }
 
 TEST_F(Verify, ABitFlippedAnywhereInAPartitionOfOursIsTold) {
