@@ -297,20 +297,22 @@ Result<void> Appender::open_recovering(const PartitionFiles& files, const FileSt
   const bool all_read = place_.ours && point <= files.segments.front();
   const bool plain = !tail.transactional && ((state_ && state_->plain) || all_read);
   const bool copied = state_ && !state_->same_folder(folder);
-  const Offset promised = state_ && place_.ours ? state_->recovery_point : Offset(0);
+  // A copy made beside a trim may be older than the start that the trim wrote down.
+  TRY_ASSIGN(const auto log_start,
+             checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint), place_.topic,
+                               place_.partition));
+  Offset promised(0);
+  if (place_.ours)
+    promised = std::max(log_start.value_or(promised), state_ ? state_->recovery_point : promised);
   const Offset end = std::max(tail.next_offset, promised);
   state_ = PartitionState{env_.boot_id, folder.device, folder.inode, end, plain, false};
   TRY(adopt_tail(std::move(tail), take_over));
   // At once, and before the state says that all is well: the next appender may be another one.
   if (tail_.cut || take_over) TRY(raise_epoch());
-  if (place_.ours) {
-    TRY_ASSIGN(const auto start,
-               checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint), place_.topic,
-                                 place_.partition));
-    TRY(extend_first_epoch(env_.fs, place_.dir, files.segments.front(), start, env_.file_mode));
-  }
   TRY(indexes_->sync());
   if (tail_.next_offset < promised) TRY(pass_lost_end(promised, copied));
+  if (place_.ours)
+    TRY(fit_first_epoch(env_.fs, place_.dir, files.segments.front(), log_start, env_.file_mode));
   return store_state(Durability::kNamed);
 }
 

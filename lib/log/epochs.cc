@@ -98,11 +98,15 @@ Result<void> write_epochs(Fs& fs, const std::string& dir, const std::vector<Epoc
   return replace_file(fs, join_path(dir, kEpochFile), format_epochs(epochs), mode, durability);
 }
 
-Result<void> extend_first_epoch(Fs& fs, const std::string& dir, Offset first,
-                                std::optional<Offset> log_start, std::uint32_t mode) {
+Result<void> fit_first_epoch(Fs& fs, const std::string& dir, Offset first,
+                             std::optional<Offset> log_start, std::uint32_t mode) {
   TRY_ASSIGN(auto epochs, read_epochs(fs, dir));
   const Offset start = std::max(first, log_start.value_or(first));
-  if (epochs.empty() || epochs.front().start <= start) return {};
+  if (epochs.empty() || epochs.front().start == start) return {};
+  if (epochs.front().start < start) {
+    const auto left = epochs_from(epochs, start);
+    return left == epochs ? Result<void>() : write_epochs(fs, dir, left, mode);
+  }
   auto log = fs.open(segment_path(dir, first, kLogSuffix), OpenMode::kRead, 0);
   if (!log && log.error().code == Errc::kNotFound) return {};
   if (!log) return fail(log.error());

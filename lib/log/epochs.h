@@ -33,11 +33,12 @@ struct EpochStart {
                                         const std::vector<EpochStart>& epochs, std::uint32_t mode,
                                         Durability durability = Durability::kNamed);
 
-/// The first epoch begins no later than the log does: in a copy that was made beside a trim the
-/// file may be newer than the segments. `first`: base of the first segment, `log_start`: where the
-/// log starts by its checkpoint, if that says so. Writes the file where it has to be another one.
-[[nodiscard]] Result<void> extend_first_epoch(Fs& fs, const std::string& dir, Offset first,
-                                              std::optional<Offset> log_start, std::uint32_t mode);
+/// Lets the first epoch begin where the log does: in a copy that was made beside a trim the file
+/// may be newer or older than the segments. `first`: base of the first segment, `log_start`: where
+/// the log starts by its checkpoint, if that says so. Writes the file where it has to be another
+/// one.
+[[nodiscard]] Result<void> fit_first_epoch(Fs& fs, const std::string& dir, Offset first,
+                                           std::optional<Offset> log_start, std::uint32_t mode);
 
 /// What is left of `epochs` when the log starts at `start`, as Kafka cuts it: the epoch that
 /// `start` is in begins there.

@@ -35,6 +35,7 @@ class Stress:
         self.log = os.path.join(root, "log")
         self.end = time.monotonic() + seconds
         self.lock = threading.Lock()
+        self.copying = threading.Lock()
         self.failures = []
         self.count = {}
         self.environ = dict(os.environ, SPOOL_DIR=self.log, HOME=root, LC_ALL="C.UTF-8", TZ="UTC")
@@ -116,9 +117,11 @@ class Stress:
                 self.run((0, 3), "topics", "trim", ROLLED, "-y", "-o", "-10")
                 self.counted("trims")
             else:
-                self.run((0, 3), "topics", "delete", FLEETING, "-y")
-                self.run((0, 4), "topics", "create", FLEETING, "-p", "2", "-c",
-                         "segment.bytes=1048576")
+                # Not beside cp: a copy could have the list of topics of before and folders of after.
+                with self.copying:
+                    self.run((0, 3), "topics", "delete", FLEETING, "-y")
+                    self.run((0, 4), "topics", "create", FLEETING, "-p", "2", "-c",
+                             "segment.bytes=1048576")
                 self.counted("deleted and made again")
 
     def verify(self):
@@ -139,7 +142,8 @@ class Stress:
             number += 1
             copy = os.path.join(self.root, f"copy-{number}")
             # What is deleted while cp is on its way to it is no failure.
-            subprocess.run(["cp", "-a", self.log, copy], stderr=subprocess.DEVNULL, check=False)
+            with self.copying:
+                subprocess.run(["cp", "-a", self.log, copy], stderr=subprocess.DEVNULL, check=False)
             self.check_copy(copy)
             self.counted("copies")
             if not self.failures:

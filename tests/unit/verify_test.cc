@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "log/lookup.h"
 #include "log/trim.h"
 #include "store/verify_dir.h"
 #include "support/golden.h"
@@ -123,6 +124,29 @@ TEST_F(Verify, ACopyMadeBesideATrimHasNothingWorseThanANote) {
   root = copy;
   EXPECT_EQ(must(append(*new_process()->appender("t"), {"more"})).base, Offset(12));
   EXPECT_EQ(slurp(copy + "/t-0/leader-epoch-checkpoint"), "0\n1\n0 0\n");
+  EXPECT_EQ(texts(check(copy, "t")), std::vector<std::string>{});
+}
+
+TEST_F(Verify, ACopyThatIsOlderThanATrimGoesOnBehindTheTrim) {
+  const std::string copy = dir / "copy";
+  {
+    auto p = new_process();
+    (void)p->create("t");
+    auto to = p->appender("t");
+    must(append(*to, numbered("v", 0, 4)));
+    must(to->close());
+    std::filesystem::copy(root, copy, std::filesystem::copy_options::recursive);
+    must(append(*p->appender("t"), numbered("v", 4, 9)));
+    must(trim_partition(p->store->env(), p->place("t"), Offset(7), TrimBelowStart::kFails));
+  }
+  spew(copy + "/log-start-offset-checkpoint", slurp(root + "/log-start-offset-checkpoint"));
+  root = copy;
+  EXPECT_EQ(must(append(*new_process()->appender("t"), {"more"})).base, Offset(7));
+  const auto p = new_process();
+  const auto view = must(view_partition(p->store->env(), p->place("t")));
+  EXPECT_EQ(view.log_start, Offset(7));
+  EXPECT_EQ(view.log_end, Offset(8));
+  EXPECT_EQ(p->read(p->place("t"), Offset(7)).values(), std::vector<std::string>{"more"});
   EXPECT_EQ(texts(check(copy, "t")), std::vector<std::string>{});
 }
 
