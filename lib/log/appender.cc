@@ -292,7 +292,10 @@ Result<void> Appender::open_recovering(const PartitionFiles& files, const FileSt
     point = known.value_or(Offset(0));
   }
   TRY_ASSIGN(Tail tail, recover_from(env_, place_, files, point, indexes_));
-  const bool take_over = !state_ && tail.next_offset > Offset(0);
+  // A copy may have a newer epoch file than log: its last epoch began behind what is here.
+  TRY_ASSIGN(const auto epochs, read_epochs(env_.fs, place_.dir));
+  const bool ahead = place_.ours && !epochs.empty() && epochs.back().start > tail.next_offset;
+  const bool take_over = ahead || (!state_ && tail.next_offset > Offset(0));
   // A lost state: what was read from the very start says it too.
   const bool all_read = place_.ours && point <= files.segments.front();
   const bool plain = !tail.transactional && ((state_ && state_->plain) || all_read);

@@ -19,7 +19,10 @@ constexpr const char* kEpochFile = "leader-epoch-checkpoint";
 constexpr const char* kMetadataFile = "partition.metadata";
 constexpr const char* kRecoveryPoints = "recovery-point-offset-checkpoint";
 constexpr const char* kStateFile = "spool.state";
-constexpr std::size_t kSwapChunk = std::size_t{1} << 20;
+constexpr std::string_view kCheckpointSuffix = ".checkpoint";  // -checkpoint is another matter
+constexpr std::size_t kBatchesChunk = std::size_t{1} << 20;
+constexpr int kEpochLooks = 5;
+constexpr int kEpochLookMs = 20;
 constexpr std::size_t kSmallFileBytesMax = std::size_t{64} << 20;
 
 bool is_segment_file(std::string_view name) {
@@ -37,8 +40,8 @@ std::string leftover(std::string_view name) {
   if (name.ends_with(".swap")) return "an unfinished compaction; 'spool topics repair' finishes it";
   if (name.ends_with(".cleaned")) return "a compaction that came to nothing";
   if (name.ends_with(".deleted")) return "deleted; a broker removes it when it starts";
-  if (name.ends_with(".checkpoint") || name.ends_with(".checkpoint.part"))
-    return "a snapshot of metadata; not checked";
+  if (name.ends_with(".checkpoint.part")) return "an unfinished snapshot of metadata";
+  if (name == "quorum-state") return "a broker's vote; not checked";
   return {};
 }
 
@@ -57,10 +60,14 @@ Result<void> PartitionCheck::begin() {
   if (!entries) return fail(entries.error());
   TRY_ASSIGN(files_, list_partition(env_.fs, place_.dir));
   check_names(*entries);
-  for (const DirEntry& e : *entries)
-    if (const auto base = segment_base(e.name, kLogSwapSuffix);
-        base && env_.fs.stat(segment_path(place_.dir, *base, kLogSuffix)))
-      TRY(check_swap(path(e.name)));
+  for (const DirEntry& e : *entries) {
+    // Where its .log is gone, a .log.swap is checked as the segment that it is.
+    const auto swap = segment_base(e.name, kLogSwapSuffix);
+    if (swap && env_.fs.stat(segment_path(place_.dir, *swap, kLogSuffix)))
+      TRY(check_batches(path(e.name), "the result of an unfinished compaction", false));
+    if (!e.is_dir && e.name.ends_with(kCheckpointSuffix))
+      TRY(check_batches(path(e.name), "a snapshot of metadata", true));
+  }
   TRY(check_metadata());
   TRY(check_state());
   TRY(check_snapshots());
@@ -81,6 +88,7 @@ void PartitionCheck::check_names(const std::vector<DirEntry>& entries) {
       continue;
     }
     if (e.name == kEpochFile || e.name == kMetadataFile || e.name == kStateFile) continue;
+    if (e.name.ends_with(kCheckpointSuffix)) continue;
     if (!is_segment_file(e.name)) {
       const std::string what = leftover(e.name);
       findings_.push_back(
@@ -95,26 +103,39 @@ void PartitionCheck::check_names(const std::vector<DirEntry>& entries) {
   }
 }
 
-/// The result of a compaction beside what it was made from; where that is gone it is checked as the
-/// segment that it is.
-Result<void> PartitionCheck::check_swap(const std::string& file) {
+/// A file of batches that is no segment; `what` it is. `dense`: offsets begin at 0 and have no
+/// gaps, and all is of one epoch.
+Result<void> PartitionCheck::check_batches(const std::string& file, const char* what, bool dense) {
   auto opened = env_.fs.open(file, OpenMode::kRead, 0);
-  if (!opened && opened.error().code == Errc::kNotFound) return {};  // it has taken its place
+  if (!opened && opened.error().code == Errc::kNotFound) return {};  // renamed or replaced
   if (!opened) return fail(opened.error());
   std::shared_ptr<File> log = std::move(*opened);
   TRY_ASSIGN(const FileStat st, log->stat());
-  BatchReader reader(log, 0, kSwapChunk);
+  BatchReader reader(log, 0, kBatchesChunk);
   Decompressor decompressor;
   Buffer scratch;
+  Offset due(0);
+  std::optional<Epoch> epoch;
   while (reader.position() < st.size) {
     const std::int64_t at = reader.position();
     TRY_ASSIGN(const BatchReader::Item item, reader.next());
-    std::string what = "no whole batch begins here";
+    const BatchHeader& h = reader.view().header;
+    std::string flaw = "no whole batch begins here";
     if (item == BatchReader::Item::kBatch)
-      what = records_flaw(reader.view(), decompressor, scratch);
-    if (what.empty()) continue;
-    findings_.push_back(damage_at(file, at, Offset(-1), Offset(-1),
-                                  "the result of an unfinished compaction: " + what));
+      flaw = records_flaw(reader.view(), decompressor, scratch);
+    if (flaw.empty() && (dense ? h.base_offset != due : h.base_offset < due))
+      flaw =
+          fmt::format("the base offset is {}, and {} was due", h.base_offset.value(), due.value());
+    if (flaw.empty() && dense && epoch.value_or(h.leader_epoch) != h.leader_epoch)
+      flaw = fmt::format("the leader epoch is {} instead of {}", h.leader_epoch.value(),
+                         epoch->value());
+    if (flaw.empty()) {
+      due = h.next_offset();
+      epoch = h.leader_epoch;
+      continue;
+    }
+    findings_.push_back(
+        damage_at(file, at, Offset(-1), Offset(-1), fmt::format("{}: {}", what, flaw)));
     return {};
   }
   return {};
@@ -255,12 +276,26 @@ bool PartitionCheck::damaged(const std::string& path) const {
                      [&](const Finding& f) { return f.file == path && f.damage(); });
 }
 
+/// Where the log starts by the checkpoints of the directory: when the check began, and now.
+std::vector<Offset> PartitionCheck::trimmed_to() const {
+  std::vector<Offset> out;
+  if (facts_.log_start) out.push_back(*facts_.log_start);
+  const auto now = checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint),
+                                     place_.topic, place_.partition);
+  if (now && *now) out.push_back(**now);
+  return out;
+}
+
 /// Where one segment ends and the next one begins.
 void PartitionCheck::join_segments() {
+  Offset start(0);
+  for (const Offset o : trimmed_to())
+    start = std::max(start, o);
   for (std::size_t i = 0; i + 1 < reports_.size(); ++i) {
     const SegmentReport& one = reports_[i];
     const SegmentReport& next = reports_[i + 1];
     if (one.gone || next.gone) continue;
+    if (next.base <= start) continue;  // trimmed: nobody reads there
     if (one.next_offset > next.base) {
       // What it was made from goes when it takes its place.
       if (one.log_path.ends_with(kLogSwapSuffix)) continue;
@@ -323,6 +358,21 @@ Result<void> PartitionCheck::check_epochs() {
       if (runs.size() > 1) runs.back().behind = runs[runs.size() - 2].last + 1;
     }
   }
+  const std::size_t before = findings_.size();
+  // A trim writes down the start first and the epochs then; the next one may come in between.
+  for (int look = 0;; ++look) {
+    TRY(check_epoch_file(runs, segments));
+    const bool damaged = std::any_of(findings_.begin() + static_cast<std::ptrdiff_t>(before),
+                                     findings_.end(), [](const Finding& f) { return f.damage(); });
+    if (!damaged || look == kEpochLooks) return {};
+    findings_.resize(before);
+    odd_epochs_.clear();
+    wait_(kEpochLookMs);
+  }
+}
+
+Result<void> PartitionCheck::check_epoch_file(const std::vector<EpochRun>& runs,
+                                              const std::vector<std::size_t>& segments) {
   const std::string file = path(kEpochFile);
   TRY_ASSIGN(const auto text, read_small(file));
   const auto starts = parse_epochs(text.value_or(""), file);
@@ -332,11 +382,7 @@ Result<void> PartitionCheck::check_epochs() {
   if (canonical && !starts->empty()) {
     check_epoch_runs(*starts, runs, segments);
     // What was trimmed since: the epochs begin at the log's start then.
-    std::vector<Offset> log_starts;
-    if (facts_.log_start) log_starts.push_back(*facts_.log_start);
-    const auto trimmed = checkpoint_offset(env_.fs, join_path(env_.root, kLogStartCheckpoint),
-                                           place_.topic, place_.partition);
-    if (trimmed && *trimmed) log_starts.push_back(**trimmed);
+    std::vector<Offset> log_starts = trimmed_to();
     if (const auto now = list_partition(env_.fs, place_.dir);
         now && !now->segments.empty() && now->segments.front() > files_.segments.front())
       log_starts.push_back(now->segments.front());

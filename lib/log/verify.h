@@ -76,7 +76,7 @@ class PartitionCheck {
 
  private:
   void check_names(const std::vector<DirEntry>& entries);
-  [[nodiscard]] Result<void> check_swap(const std::string& file);
+  [[nodiscard]] Result<void> check_batches(const std::string& file, const char* what, bool dense);
   [[nodiscard]] Result<void> check_metadata();
   [[nodiscard]] Result<void> check_state();
   [[nodiscard]] Result<void> check_snapshots();
@@ -84,6 +84,9 @@ class PartitionCheck {
   void check_last_batch();
   void check_end();
   [[nodiscard]] Result<void> check_epochs();
+  [[nodiscard]] Result<void> check_epoch_file(const std::vector<EpochRun>& runs,
+                                              const std::vector<std::size_t>& segments);
+  [[nodiscard]] std::vector<Offset> trimmed_to() const;
   void check_epoch_runs(const std::vector<EpochStart>& starts, const std::vector<EpochRun>& runs,
                         const std::vector<std::size_t>& segments);
   void check_epoch_starts(const std::vector<EpochStart>& starts, const std::vector<EpochRun>& runs,

@@ -113,8 +113,10 @@ Result<void> DirectoryCheck::read_topics() {
   return {};
 }
 
-/// The id that most partitions of a foreign topic have; nullopt when none stands out.
+/// The id by the broker's metadata log; where there is none, the one that most partitions of a
+/// foreign topic have; nullopt when none stands out.
 std::optional<Uuid> DirectoryCheck::topic_id(const TopicInfo& topic) const {
+  if (topic.config_known) return topic.id;
   std::map<std::string, int> votes;
   for (const PartitionId p : topic.partitions) {
     const auto id = read_topic_id(env_.fs, store_.place(topic, p).dir);
@@ -137,10 +139,12 @@ PartitionFacts DirectoryCheck::facts(const TopicInfo& topic, PartitionId partiti
     return found->second;
   };
   PartitionFacts out;
-  out.compacted = topic.ours ? !topic.dense
-                             : find(cleaned_).has_value() || topic.name == "__consumer_offsets" ||
-                                   topic.name == "__transaction_state" ||
-                                   topic.name == "__share_group_state";
+  // Policies change, and gaps stay: what the cleaner has been at counts too.
+  const bool by_config = topic.config_known && topic.config.compacts();
+  out.compacted =
+      topic.ours ? !topic.dense
+                 : by_config || find(cleaned_).has_value() || topic.name == "__consumer_offsets" ||
+                       topic.name == "__transaction_state" || topic.name == "__share_group_state";
   out.clean_stop = clean_stop_ && !topic.ours;
   out.recovery_point = find(recovery_points_);
   out.log_start = find(log_starts_);
