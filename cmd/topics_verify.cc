@@ -23,7 +23,7 @@ constexpr std::size_t kThreadsMax = 8;  // each has a chunk of a log and the lar
 constexpr std::chrono::milliseconds kProgressEvery{100};
 
 struct Item {
-  TopicInfo topic;
+  const TopicInfo* topic = nullptr;  ///< has all of its partitions: too much for each of them
   PartitionId partition;
 };
 
@@ -142,8 +142,8 @@ class Checks final : public Helpers {
   void open(std::size_t i) {
     const Item& item = items_[i];
     auto active = std::make_shared<Active>(
-        i, PartitionCheck(store_.env(), store_.place(item.topic, item.partition),
-                          directory_.facts(item.topic, item.partition), [](int ms) {
+        i, PartitionCheck(store_.env(), store_.place(*item.topic, item.partition),
+                          directory_.facts(*item.topic, item.partition), [](int ms) {
                             std::this_thread::sleep_for(std::chrono::milliseconds(ms));
                           }));
     if (auto begun = active->check.begin(); !begun) active->failed(begun.error());
@@ -160,7 +160,7 @@ class Checks final : public Helpers {
     if (!active.error)
       if (auto done = active.check.finish(); !done) active.failed(done.error());
     const Item& item = items_[active.item];
-    outcomes_[active.item] = {item.topic.name, item.partition.value(), active.check.findings(),
+    outcomes_[active.item] = {item.topic->name, item.partition.value(), active.check.findings(),
                               active.error};
     batches_ += active.check.batches();
     records_ += active.check.records();
@@ -202,7 +202,7 @@ std::string kind_text(Finding::Kind kind) {
 std::int64_t bytes_to_read(Store& store, const std::vector<Item>& items) {
   std::int64_t sum = 0;
   for (const Item& item : items) {
-    const std::string dir = store.place(item.topic, item.partition).dir;
+    const std::string dir = store.place(*item.topic, item.partition).dir;
     const auto files = list_partition(store.env().fs, dir);
     if (!files) continue;
     for (const Offset base : files->segments)
@@ -267,7 +267,7 @@ int topics_verify(const TopicsCall& call) {
   std::vector<Item> items;
   for (const TopicInfo& t : *topics)
     for (const PartitionId p : t.partitions)
-      items.push_back({t, p});
+      items.push_back({&t, p});
 
   Progress progress(call.args, true);
   const std::int64_t total = bytes_to_read(**store, items);

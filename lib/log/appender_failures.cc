@@ -115,6 +115,7 @@ Result<void> Appender::pass_lost_end(Offset point, bool copied) {
     env_.notice(
         fmt::format("'{}' is a copy without offsets {} to {}: appending goes on behind them", path,
                     end.value(), point.value() - 1));
+    TRY(raise_epoch());  // here, for the batch has it already
     auto filler = empty_batch(end, point, epoch_);
     const std::int64_t before = tail_.size;
     TRY(write(filler, BatchHeader::decode(filler.data())));

@@ -145,6 +145,26 @@ TEST_F(Verify, ACopyWithANewerEpochFileThanLogGoesOnUnderAnEpochOfItsOwn) {
   EXPECT_EQ(texts(check(copy, "t")), std::vector<std::string>{});
 }
 
+TEST_F(Verify, ACopyThatLacksItsEndIsCleanAfterTheNextAppend) {
+  const std::string copy = dir / "copy";
+  {
+    auto p = new_process();
+    (void)p->create("t");
+    auto to = p->appender("t");
+    must(append(*to, numbered("v", 0, 4)));
+    must(to->close());
+    std::filesystem::copy(root, copy, std::filesystem::copy_options::recursive);
+    auto again = p->appender("t");
+    must(append(*again, numbered("v", 4, 9)));
+    must(again->close());
+  }
+  spew(copy + "/t-0/spool.state", slurp(file("spool.state")));
+  root = copy;
+  EXPECT_EQ(must(append(*new_process()->appender("t"), {"more"})).base, Offset(9));
+  EXPECT_EQ(slurp(copy + "/t-0/leader-epoch-checkpoint"), "0\n2\n0 0\n1 4\n");
+  EXPECT_EQ(texts(check(copy, "t")), std::vector<std::string>{});
+}
+
 TEST_F(Verify, ACopyThatIsOlderThanATrimGoesOnBehindTheTrim) {
   const std::string copy = dir / "copy";
   {
