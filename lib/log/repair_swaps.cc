@@ -182,8 +182,8 @@ Result<void> PartitionRepair::take_place(Offset base, Offset limit) {
 }
 
 Result<std::string> PartitionRepair::free_name(const std::string& name) {
-  // Always with a number behind: a broker takes a name that ends like a segment's files for one, and
-  // does not start where no offset begins it.
+  // Always with a number behind: a broker takes a name that ends like a segment's for one of a
+  // segment, and does not start where no offset begins it.
   for (int i = 1;; ++i) {
     std::string kept = path(fmt::format("spool.bad-{}-{}", name, i));
     const auto there = env_.fs.stat(kept);

@@ -55,7 +55,7 @@ for round in 1 2 3 4 5 6; do
 	start spool -d "$logs" produce t --partitioner rr --report='%p %o %v' \
 		--batch-bytes 3000 <"in.$round" >"report.$round" 2>"err.$round"
 	enough=$((round * 500))
-	more() { [ "$(wc -l <"report.$round")" -ge $enough ]; }
+	more() { [ "$(wc -l <"report.$round")" -ge "$enough" ]; }
 	eventually 60 more
 	kill -9 "$pid"
 	wait "$pid" 2>/dev/null || true
