@@ -172,6 +172,13 @@ void OffsetStore::take(Part& part) {
 
 void OffsetStore::apply(Part& part, std::string_view raw,
                         const std::optional<std::string_view>& value, Offset record) {
+  RecentEntries::Place& recent = part.recent.at(raw);
+  if (value && recent.entry != nullptr && recent.key == raw && recent.entry->record < record) {
+    recent.entry->value = *value;
+    recent.entry->record = record;
+    recent.group->last = std::max(recent.group->last, record);
+    return;
+  }
   const auto key = decode_offsets_key(raw);
   if (!key || key->group.empty()) return;
   GroupEntries::Group& group = part.entries.get(key->group);
@@ -180,16 +187,17 @@ void OffsetStore::apply(Part& part, std::string_view raw,
                                ? encode_offset_key(key->group, key->topic, key->partition)
                                : std::string(raw);
   group.last = std::max(group.last, record);
-  const auto known = group.entries.find(name);
+  auto known = group.entries.find(name);
   // A transaction that ends late does not undo what was committed after its own records.
   if (known != group.entries.end() && known->second.record > record) return;
   if (!value) {
+    part.recent.forget(name);
     if (known != group.entries.end()) group.entries.erase(known);
-  } else if (known != group.entries.end()) {
-    known->second = {std::string(*value), record};
-  } else {
-    group.entries.emplace(name, GroupEntry{std::string(*value), record});
+    return;
   }
+  if (known == group.entries.end()) known = group.entries.emplace(name, GroupEntry{}).first;
+  known->second = {std::string(*value), record};
+  if (known->first == raw) recent = {known->first, &known->second, &group};
 }
 
 /// The partition of a group, read to its end; nullptr where there is no topic.
