@@ -196,15 +196,23 @@ bool GroupConsumer::print_batch(GroupLane& lane) {
   if (records == nullptr) return true;
   Offset next = lane.stream->record().offset + 1;
   const bool good = print_values(
-      *records, printer_, output_, [&] { committer_.publish(); },
+      *records, printer_, output_,
+      [&] {
+        // The records before are handed over with the large one, which is not marked yet.
+        committer_.mark(lane.id, next, place());
+        committer_.publish();
+      },
       [&] {
         ++printed_;
         next += 1;
+        const bool crowded = output_.text().size() >= Output::kFullBytes;
+        if (!crowded && !delivery_.is_pipe()) return true;  // one mark a bufferful is enough
         committer_.mark(lane.id, next, place());
-        if (output_.text().size() >= Output::kFullBytes) return flush();
+        if (crowded) return flush();
         if (committer_.crowded()) committer_.publish();
         return true;
       });
+  if (good) committer_.mark(lane.id, next, place());
   lane.printed = next;
   return good;
 }
