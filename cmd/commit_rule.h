@@ -70,8 +70,12 @@ class Committer {
 
   /// The lane's records below `next` are all in the first `end` bytes of the output.
   void mark(int lane, Offset next, std::int64_t end) {
-    if (!fresh_.empty() && fresh_.back().end == end && fresh_.back().lane == lane) {
-      fresh_.back().next = next;  // nothing was printed between: dropped by a filter, or a marker
+    // Nothing was printed between: dropped by a filter, or a marker. And what goes to a file goes
+    // by the bufferful, so that only the last mark of one ever decides.
+    if (!fresh_.empty() && fresh_.back().lane == lane &&
+        (fresh_.back().end == end || !delivery_.is_pipe())) {
+      fresh_.back().next = next;
+      fresh_.back().end = end;
       return;
     }
     fresh_.push_back({end, next, lane});

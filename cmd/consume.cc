@@ -3,7 +3,6 @@
 #include <csignal>
 #include <list>
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "output.h"
 #include "printer.h"
 #include "progress.h"
+#include "read_end.h"
 #include "record_output.h"
 #include "worker.h"
 
@@ -35,11 +35,6 @@ constexpr int kPollMs = 50;    ///< between looks where nothing tells of changes
 constexpr int kRetryMs = 250;  ///< between looks for a topic that is not there
 constexpr int kRootToken = -1;
 
-bool writes_file() {
-  struct stat st{};
-  return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
-}
-
 class Consumer {
  public:
   Consumer(Store& store, const ConsumeOptions& options, const Common& common, Printer printer,
@@ -51,7 +46,7 @@ class Consumer {
         plain_(printer_.plain()),
         output_(::isatty(STDOUT_FILENO) == 1 && !options.raw),
         watcher_(options.follow && !store.shared_host_fs()),
-        progress_(args, !options.follow && writes_file()),
+        progress_(args, !options.follow && stdout_is_file()),
         context_{store.env(), options, &reader_, [this](const std::string& text) { tell(text); }} {}
   ~Consumer() {
     if (pid_fd_ >= 0) ::close(pid_fd_);
@@ -148,19 +143,12 @@ bool Consumer::print_batch(Lane& lane) {
     return true;
   RecordIterator* records = lane.stream->rest_of_batch();
   if (records == nullptr) return true;
-  std::string& out = output_.text();
-  std::optional<std::string_view> value;
-  while (records->next_value(value)) {
-    if (value && value->size() > kLargeValue && !output_.escapes()) {
-      if (!output_.write_through(*value)) return false;
-      printer_.print_after_value(out);
-    } else {
-      printer_.print_plain(value, out);
-    }
-    ++printed_;
-    if (out.size() >= Output::kFullBytes && !output_.flush()) return false;
-  }
-  return true;
+  return print_values(
+      *records, printer_, output_, [] {},
+      [&] {
+        ++printed_;
+        return output_.flush_if_full();
+      });
 }
 
 Result<Consumer::Flow> Consumer::read_turn(Lane& lane, bool& progress) {
@@ -334,10 +322,7 @@ Result<Consumer::Flow> Consumer::wait() {
   (void)::poll(fds.data(), fds.size(),
                static_cast<int>(std::min<std::int64_t>(timeout, INT32_MAX)));
   if (pending_signal() != 0) return Flow::kStop;
-  if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
-    ::signal(SIGPIPE, SIG_DFL);
-    die_of(SIGPIPE);
-  }
+  if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) die_of(SIGPIPE);
   after_wake();
   return Flow::kOn;
 }
@@ -456,26 +441,11 @@ int Consumer::finish(const Result<void>& done) {
   const int signal = pending_signal();
   if (!done && !(signal != 0 && done.error().code == Errc::kCancelled)) {
     const int result = report_error(done.error());
-    if (result == status::kDamaged && context_.damages > 0)
-      say(fmt::format("damage was met {} more {}", context_.damages,
-                      context_.damages == 1 ? "time" : "times"));
+    if (result == status::kDamaged) say_damages(context_, true);
     return result;
   }
-  if (!written && signal == 0) {
-    if (output_.problem() == EPIPE) die_of(SIGPIPE);
-    return report_error(system_error(output_.problem(), "cannot write to stdout"));
-  }
-  if (signal != 0) die_of(signal);
-  if (context_.damages > 0) {
-    say(fmt::format("damage was met {} {}; what did not read was left out", context_.damages,
-                    context_.damages == 1 ? "time" : "times"));
-    return status::kDamaged;
-  }
-  if (timed_out_) {
-    say(fmt::format("no record for {} ms", *common_.timeout_ms));
-    return status::kTimeout;
-  }
-  return options_.fail_empty && printed_ == 0 ? status::kFailure : status::kOk;
+  if (!written && signal == 0) return report_unwritten(output_);
+  return read_status(context_, common_, timed_out_, printed_);
 }
 
 int Consumer::run() {

@@ -70,7 +70,6 @@ Result<void> GroupConsumer::join(const std::string& name, bool late) {
 }
 
 /// Topics that were missing, and partitions that a followed topic got.
-
 Result<void> GroupConsumer::look_for_topics() {
   for (const std::string& name : std::exchange(missing_, {}))
     TRY(join(name, true));
@@ -138,7 +137,6 @@ Result<void> GroupConsumer::rebalance() {
 }
 
 /// Gives up what others are to have, as soon as all that was printed of it is committed.
-
 Result<void> GroupConsumer::let_go() {
   const bool any =
       std::any_of(lanes_.begin(), lanes_.end(), [](const GroupLane& l) { return l.leaving; });
@@ -161,14 +159,12 @@ Result<void> GroupConsumer::let_go() {
 }
 
 /// Marks go before bytes, so that nobody takes bytes that nobody knows of.
-
 bool GroupConsumer::flush() {
   committer_.publish();
   return output_.flush();
 }
 
 /// The record at hand, to the output or to what the next command gets. False: the output failed.
-
 bool GroupConsumer::print(GroupLane& lane) {
   const RecordView& record = lane.stream->record();
   const Offset next = record.offset + 1;
@@ -176,22 +172,14 @@ bool GroupConsumer::print(GroupLane& lane) {
     if (group_.commit != CommitRule::kReported) committer_.mark(lane.id, next, place());
     return true;
   }
-  const RecordContext context = record_context(lane, ++printed_);
   lane.printed = next;
   if (exec_) {
-    printer_.print(context, lane.batch);
+    printer_.print(record_context(lane, ++printed_), lane.batch);
     if (lane.batched++ == 0) lane.batch_first = record.offset;
     return true;
   }
-  if (record.value && record.value->size() > kLargeValue && printer_.value_as_it_stands() &&
-      !output_.escapes()) {
-    printer_.print_before_value(context, output_.text());
-    committer_.publish();
-    if (!output_.write_through(*record.value)) return false;
-    printer_.print_after_value(output_.text());
-  } else {
-    printer_.print(context, output_.text());
-  }
+  if (record.value && record.value->size() > kLargeValue) committer_.publish();
+  if (!print_record(lane, ++printed_, printer_, output_)) return false;
   committer_.mark(lane.id, next, place());
   if (options_.unbuffered || output_.text().size() >= Output::kFullBytes) return flush();
   if (committer_.crowded()) committer_.publish();
@@ -199,7 +187,6 @@ bool GroupConsumer::print(GroupLane& lane) {
 }
 
 /// The rest of a batch, where records are printed as they are and none is missing.
-
 bool GroupConsumer::print_batch(GroupLane& lane) {
   const BatchHeader& batch = lane.stream->batch();
   if (batch.next_offset() > lane.limit() || lane.until_time || options_.unbuffered ||
@@ -207,31 +194,31 @@ bool GroupConsumer::print_batch(GroupLane& lane) {
     return true;
   RecordIterator* records = lane.stream->rest_of_batch();
   if (records == nullptr) return true;
-  std::string& out = output_.text();
-  std::optional<std::string_view> value;
   Offset next = lane.stream->record().offset + 1;
-  while (records->next_value(value)) {
-    if (value && value->size() > kLargeValue && !output_.escapes()) {
-      committer_.publish();
-      if (!output_.write_through(*value)) return false;
-      printer_.print_after_value(out);
-    } else {
-      printer_.print_plain(value, out);
-    }
-    ++printed_;
-    next += 1;
-    committer_.mark(lane.id, next, place());
-    if (out.size() >= Output::kFullBytes && !flush()) return false;
-    if (committer_.crowded()) committer_.publish();
-  }
+  const bool good = print_values(
+      *records, printer_, output_,
+      [&] {
+        // The records before are handed over with the large one, which is not marked yet.
+        committer_.mark(lane.id, next, place());
+        committer_.publish();
+      },
+      [&] {
+        ++printed_;
+        next += 1;
+        const bool crowded = output_.text().size() >= Output::kFullBytes;
+        if (!crowded && !delivery_.is_pipe()) return true;  // one mark a bufferful is enough
+        committer_.mark(lane.id, next, place());
+        if (crowded) return flush();
+        if (committer_.crowded()) committer_.publish();
+        return true;
+      });
+  if (good) committer_.mark(lane.id, next, place());
   lane.printed = next;
-  return true;
+  return good;
 }
 
 /// Nothing more for now: what was passed over behind the last record, markers and the like, is
-
 /// consumed too.
-
 void GroupConsumer::note_idle(GroupLane& lane) {
   // The record that ended the lane by its time was taken from the stream, and is not consumed.
   if (lane.finished && lane.until_time) return;
@@ -290,7 +277,6 @@ Result<GroupConsumer::Flow> GroupConsumer::read_all_turns(bool& progress) {
 }
 
 /// With --retry a deleted topic may come back.
-
 Result<GroupConsumer::Flow> GroupConsumer::on_deleted(const std::string& topic,
                                                       const Error& error) {
   if (!options_.follow || !options_.retry) return fail(error);
@@ -308,12 +294,6 @@ Result<GroupConsumer::Flow> GroupConsumer::on_deleted(const std::string& topic,
   missing_.push_back(topic);
   return Flow::kOn;
 }
-
-/// Waits for the commands that run.
-
-/// At the end: until all is acknowledged, or nobody acknowledges any more.
-
-/// Whether everything that was there at the start is consumed: by us, or by the other members.
 
 Result<GroupConsumer::Flow> GroupConsumer::wait() {
   const std::int64_t now = steady_ms();
@@ -410,10 +390,6 @@ Result<void> GroupConsumer::work() {
   }
   return {};
 }
-
-/// Of the committing thread: whether what was printed waits for its reader, for `groups describe`.
-
-/// While the reader takes what is in the pipe; gives the number of records that he left there.
 
 int GroupConsumer::run() {
   if (options_.pid) pid_fd_ = static_cast<int>(::syscall(SYS_pidfd_open, *options_.pid, 0));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "group_consumer.h"
+#include "read_end.h"
 
 namespace spool {
 
@@ -49,6 +50,7 @@ Result<void> GroupConsumer::collect_commands() {
                           failed->status, at.topic, at.partition.value(), failed->first.value()));
 }
 
+/// Waits for the commands that run.
 Result<void> GroupConsumer::finish_commands() {
   Result<void> result;
   while (exec_ && exec_->running() > 0) {
@@ -74,6 +76,7 @@ Result<void> GroupConsumer::take_acks() {
   return {};
 }
 
+/// At the end: until all is acknowledged, or nobody acknowledges any more.
 Result<void> GroupConsumer::finish_acks() {
   if (!acks_) return {};
   // The reader may wait for our end of file before it acknowledges the last.
@@ -97,6 +100,7 @@ Result<void> GroupConsumer::finish_acks() {
   }
 }
 
+/// Whether everything that was there at the start is consumed: by us, or by the other members.
 Result<bool> GroupConsumer::all_done() {
   if (options_.follow) {
     return missing_.empty() && !lanes_.empty() && !membership_ &&
@@ -121,6 +125,7 @@ Result<bool> GroupConsumer::all_done() {
   return true;
 }
 
+/// Of the committing thread: whether what was printed waits for its reader, for `groups describe`.
 void GroupConsumer::note_blocked() {
   if (!membership_ || exec_) return;
   const std::int64_t taken = delivery_.taken();
@@ -136,6 +141,7 @@ void GroupConsumer::note_blocked() {
   }
 }
 
+/// While the reader takes what is in the pipe; gives the number of records that he left there.
 std::int64_t GroupConsumer::wait_until_taken() {
   std::int64_t before = -1;
   std::int64_t since = steady_ms();
@@ -181,18 +187,8 @@ int GroupConsumer::finish(Result<void> done) {
         fmt::format("the reader took nothing for {} s: the last {} record{} not committed "
                     "(--commit end commits what is written)",
                     kNotTakenMs / 1000, left, left == 1 ? " is" : "s are"));
-  if (signal != 0) die_of(signal);
-  if (left > 0) return status::kFailure;
-  if (context_.damages > 0) {
-    say(fmt::format("damage was met {} {}; what did not read was left out", context_.damages,
-                    context_.damages == 1 ? "time" : "times"));
-    return status::kDamaged;
-  }
-  if (timed_out_) {
-    say(fmt::format("no record for {} ms", *common_.timeout_ms));
-    return status::kTimeout;
-  }
-  return options_.fail_empty && printed_ == 0 ? status::kFailure : status::kOk;
+  if (left > 0 && signal == 0) return status::kFailure;
+  return read_status(context_, common_, timed_out_, printed_);
 }
 
 }  // namespace spool

@@ -1,6 +1,7 @@
 #include "output.h"
 
 #include <cerrno>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -27,6 +28,11 @@ Output::~Output() {
   }
   filled_.notify_one();
   if (thread_.joinable()) thread_.join();
+}
+
+bool stdout_is_file() {
+  struct stat st{};
+  return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 std::string escape_for_terminal(std::string_view text) {

@@ -64,6 +64,9 @@ class Output {
   bool threaded_ = false;
 };
 
+/// Whether standard output is a regular file.
+[[nodiscard]] bool stdout_is_file();
+
 /// `text` with control bytes (but line end and tab) and bytes that are not UTF-8 as \xNN.
 [[nodiscard]] std::string escape_for_terminal(std::string_view text);
 

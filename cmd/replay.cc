@@ -1,27 +1,18 @@
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <csignal>
-#include <list>
 #include <poll.h>
 #include <set>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "context.h"
-#include "lane.h"
 #include "lane_merge.h"
-#include "pacer.h"
-#include "progress.h"
+#include "read_end.h"
 #include "record_output.h"
-#include "replay_options.h"
-#include "replay_resume.h"
 #include "replay_verbatim.h"
-#include "replay_writer.h"
-#include "store/internal_topics.h"
+#include "replayer.h"
 
 namespace spool {
 
@@ -33,8 +24,6 @@ constexpr std::int64_t kSyncEveryNs = 500 * kNsPerMs;
 constexpr std::int64_t kSyncBytes = std::int64_t{32} << 20;
 /// A record that is due waits so long for others to share its batch, where the replay is late.
 constexpr std::int64_t kLingerNs = 2 * kNsPerMs;
-/// With more partitions in the target than this, each is opened by its first record.
-constexpr std::size_t kOpenAheadMax = 256;
 /// The last part of a wait is slept, and not polled: that is more exact.
 constexpr std::int64_t kSleepNs = 20 * kNsPerMs;
 /// At full speed the clock is looked at once in so many records.
@@ -43,251 +32,7 @@ constexpr std::int64_t kRecordsPerLook = 256;
 /// snapshot behind.
 constexpr std::int64_t kOffsetsPerSave = kSequenceReach / 2;
 
-bool writes_file() {
-  struct stat st{};
-  return ::fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/// One partition that is replayed.
-struct Source : Lane {
-  using Lane::Lane;
-  std::size_t target = 0;  ///< by the writer's numbers
-  const PartitionRule* rule = nullptr;
-  std::size_t number = 0;  ///< by those of the resume file
-  Offset next;             ///< all below is done
-};
-
-/// The headers that --origin-headers adds.
-class OriginHeaders {
- public:
-  std::span<const HeaderView> with(const Lane& lane, const RecordView& record) {
-    texts_ = {std::to_string(lane.place.partition.value()), std::to_string(record.offset.value()),
-              std::to_string(record.timestamp.value())};
-    all_.assign(record.headers->begin(), record.headers->end());
-    all_.push_back({"spool.origin.topic", lane.topic});
-    all_.push_back({"spool.origin.partition", texts_[0]});
-    all_.push_back({"spool.origin.offset", texts_[1]});
-    all_.push_back({"spool.origin.timestamp", texts_[2]});
-    return all_;
-  }
-
- private:
-  std::array<std::string, 3> texts_;
-  std::vector<HeaderView> all_;
-};
-
-class Replayer {
- public:
-  /// `target` is `source` where both are one directory, and nullptr where records are printed.
-  Replayer(Store& source, Store* target, const ReplayOptions& options, const Common& common,
-           Printer printer, const Args& args)
-      : store_(source),
-        target_(target),
-        options_(options),
-        common_(common),
-        printer_(std::move(printer)),
-        output_(::isatty(STDOUT_FILENO) == 1 && !options.read.raw),
-        progress_(args, target != nullptr || writes_file()),
-        context_{source.env(), options_.read, &reader_,
-                 [this](const std::string& text) { tell(text); }},
-        pacer_(options.speed) {
-    if (target_ == nullptr) return;
-    writer_.emplace(*target_);
-    writer_->on_appended = [this](std::size_t topic, PartitionId partition, Offset next_offset,
-                                  std::int32_t records) {
-      if (resume_)
-        resume_->note_appended(writer_->topic(topic).name, partition, next_offset, records);
-    };
-  }
-
-  int run() { return finish(work()); }
-
- private:
-  enum class Flow { kOn, kStop };
-
-  [[nodiscard]] Result<void> work();
-  [[nodiscard]] Result<void> open_resume();
-  [[nodiscard]] Result<void> add_sources();
-  [[nodiscard]] Result<void> add_targets();
-  [[nodiscard]] Result<TopicInfo> find_or_create(const std::string& name);
-  [[nodiscard]] Result<PartitionRule> rule_for(const TopicInfo& target);
-  [[nodiscard]] Result<void> open_targets();
-  [[nodiscard]] Result<void> replay();
-  [[nodiscard]] Result<void> copy();
-  [[nodiscard]] Result<Flow> handle(Source& source);
-  [[nodiscard]] Result<Flow> wait_until_due(TimestampMs timestamp);
-  [[nodiscard]] Result<Flow> wait(std::int64_t due);
-  [[nodiscard]] Result<bool> emit(Source& source, PartitionId partition);
-  [[nodiscard]] Result<bool> push_out();
-  [[nodiscard]] Result<void> look_after(std::int64_t now);
-  [[nodiscard]] ReplayProgress snapshot(bool ended);
-  [[nodiscard]] std::function<Result<void>()> saving(bool ended);
-  [[nodiscard]] bool full() const { return left_ && *left_ <= 0; }
-  [[nodiscard]] std::string target_name(const std::string& topic) const {
-    return options_.to_topic.value_or(topic);
-  }
-  void show_progress();
-  void tell(const std::string& text) const {
-    if (!common_.quiet) say(text);
-  }
-  [[nodiscard]] Result<void> store_rest(bool good);
-  [[nodiscard]] int finish(const Result<void>& done);
-  [[nodiscard]] static int report(const Result<void>& done);
-  [[nodiscard]] int finish_output(const Result<void>& done);
-
-  Store& store_;
-  Store* const target_;
-  const ReplayOptions& options_;
-  const Common& common_;
-  const Printer printer_;
-  Output output_;
-  Worker reader_;
-  Progress progress_;
-  LaneContext context_;
-  Pacer pacer_;
-  std::vector<TopicInfo> topics_;
-  std::map<std::string, PartitionRule> rules_;  ///< by target topic; addresses stay
-  std::list<Source> sources_;                   ///< the same: streams borrow the places
-  DirLocks::ByteLock resume_lock_;
-  std::optional<ReplayResume> resume_;
-  std::optional<ReplayWriter> writer_;
-  OriginHeaders origin_headers_;
-  std::string piece_;                 ///< of the output
-  std::optional<std::int64_t> left_;  ///< of --count
-  std::int64_t records_ = 0;
-  std::int64_t open_since_ns_ = 0;  ///< of the oldest record that is not pushed out; 0: none
-  std::int64_t next_sync_ns_ = 0;
-  std::int64_t last_record_ns_ = 0;
-  std::int64_t looks_ = 0;
-  bool changed_ = false;  ///< since the last sync
-  bool begun_ = false;    ///< everything is opened: Source::next counts
-  bool ended_ = false;    ///< all that was asked for is done
-  bool timed_out_ = false;
-};
-
-Result<void> Replayer::open_resume() {
-  Fs& fs = target_->env().fs;
-  TRY_ASSIGN(const std::string name, ReplayResume::lock_name(fs, *options_.resume));
-  TRY_ASSIGN(resume_lock_, target_->env().locks.lock_byte(name));
-  TRY_ASSIGN(resume_, ReplayResume::open(fs, *options_.resume));
-  return {};
-}
-
-Result<void> Replayer::add_sources() {
-  for (const TopicInfo& topic : topics_) {
-    TRY_ASSIGN(const auto partitions, choose_partitions(topic, options_.read));
-    for (const PartitionId partition : partitions) {
-      Source& s = sources_.emplace_back(topic.name, store_.place(topic, partition));
-      const auto known = resume_ ? resume_->known(topic.name, partition) : std::nullopt;
-      TRY(s.look(context_, known.has_value()));
-      if (known) {
-        if (*known > s.view.log_end)
-          return fail(Errc::kConflict,
-                      fmt::format("{} was replayed up to offset {}, says '{}', and now ends at {}: "
-                                  "remove the file to begin anew",
-                                  s.place.name(), known->value(), *options_.resume,
-                                  s.view.log_end.value()));
-        s.start = *known;
-      }
-      s.next = s.start;
-      if (!resume_) continue;
-      TRY_ASSIGN(s.number, resume_->add_source(topic, partition, s.start));
-    }
-  }
-  return {};
-}
-
-/// The target's topic; where it is missing, made as those are that go there.
-Result<TopicInfo> Replayer::find_or_create(const std::string& name) {
-  // A copy of a whole directory has the groups' offsets, too, and a copy is what they are then.
-  TRY(options_.verbatim ? check_creatable(name) : check_not_state(name));
-  auto found = target_->find_topic(name);
-  if (found || found.error().code != Errc::kNotFound) return found;
-  const TopicInfo* model = nullptr;
-  std::int32_t partitions = 1;
-  for (const TopicInfo& topic : topics_) {
-    if (target_name(topic.name) != name) continue;
-    if (model == nullptr) model = &topic;
-    partitions = std::max(partitions, topic.partitions.back().value() + 1);
-  }
-  TopicConfig config = model->config;
-  if (!config.is_set("retention.ms")) TRY(config.set("retention.ms", "-1"));
-  // Records that keep their times have none of the log.
-  if (!options_.timestamps_now && !options_.verbatim) config.erase("message.timestamp.type");
-  auto made = target_->create_topic(name, partitions, config);
-  if (!made && made.error().code == Errc::kExists) return target_->find_topic(name);
-  return made;
-}
-
-/// For all that goes to one target.
-Result<PartitionRule> Replayer::rule_for(const TopicInfo& target) {
-  using Partitions = ReplayOptions::Partitions;
-  PartitionRule rule;
-  rule.partitions = target.partitions;
-  const auto& all = target.partitions;
-  // A foreign directory may lack some of them.
-  const bool fits = std::all_of(topics_.begin(), topics_.end(), [&](const TopicInfo& t) {
-    return target_name(t.name) != target.name ||
-           (t.partitions.back() == all.back() &&
-            std::includes(all.begin(), all.end(), t.partitions.begin(), t.partitions.end()));
-  });
-  rule.keep = options_.verbatim || options_.partitions == Partitions::kKeep ||
-              (options_.partitions == Partitions::kAuto && fits);
-  if (!rule.keep || fits) return rule;
-  for (const Source& s : sources_)
-    if (target_name(s.topic) == target.name &&
-        !std::binary_search(all.begin(), all.end(), s.place.partition))
-      return fail(Errc::kNotFound,
-                  fmt::format("topic '{}' has no partition {}, where {} would go to; it has {}",
-                              target.name, s.place.partition.value(), s.place.name(), all.size()));
-  return rule;
-}
-
-Result<void> Replayer::add_targets() {
-  for (const TopicInfo& topic : topics_) {
-    const std::string name = target_name(topic.name);
-    if (rules_.contains(name)) continue;
-    TRY_ASSIGN(TopicInfo made, find_or_create(name));
-    const std::size_t number = writer_->add_topic(std::move(made));
-    const TopicInfo& target = writer_->topic(number);
-    TRY_ASSIGN(PartitionRule rule, rule_for(target));
-    if (resume_) {
-      TRY_ASSIGN(rule, resume_->add_target(*target_, target, rule));
-      for (const PartitionId partition : resume_->found_in(name)) {
-        TRY_ASSIGN(auto appender, writer_->appender(number, partition));
-        TRY(appender->open());
-        writer_->note_appended(std::move(appender), 0);
-      }
-    }
-    const PartitionRule& kept = rules_[name] = std::move(rule);
-    for (Source& s : sources_) {
-      if (target_name(s.topic) != name) continue;
-      s.target = number;
-      s.rule = &kept;
-    }
-  }
-  return {};
-}
-
-/// Making a partition, or repairing its end, takes syncs of the disk: before the pace begins.
-Result<void> Replayer::open_targets() {
-  std::set<std::pair<std::size_t, PartitionId>> wanted;
-  for (const Source& s : sources_) {
-    if (s.start >= s.limit()) continue;
-    if (s.rule->keep) {
-      wanted.emplace(s.target, s.place.partition);
-    } else {
-      for (const PartitionId partition : s.rule->partitions)
-        wanted.emplace(s.target, partition);
-    }
-  }
-  if (wanted.size() > kOpenAheadMax) return {};
-  for (const auto& [target, partition] : wanted) {
-    TRY_ASSIGN(const auto appender, writer_->appender(target, partition));
-    TRY(appender->open());
-  }
-  return {};
-}
+}  // namespace
 
 Result<void> Replayer::work() {
   std::set<std::string> names;
@@ -314,7 +59,7 @@ Result<void> Replayer::work() {
 
 ReplayProgress Replayer::snapshot(bool ended) {
   std::vector<std::pair<std::size_t, Offset>> next;
-  for (const Source& s : sources_)
+  for (const ReplaySource& s : sources_)
     next.emplace_back(s.number, s.next);
   return resume_->snapshot(next, ended);
 }
@@ -328,7 +73,7 @@ std::function<Result<void>()> Replayer::saving(bool ended) {
 void Replayer::show_progress() {
   if (!progress_.enabled()) return;
   Progress::Part part;
-  for (const Source& s : sources_) {
+  for (const ReplaySource& s : sources_) {
     const Offset stop = std::max(s.limit(), s.start);
     part.total += stop - s.start;
     part.done += std::min(std::max(s.next, s.start), stop) - s.start;
@@ -406,15 +151,12 @@ Result<Replayer::Flow> Replayer::wait(std::int64_t due) {
     std::array<pollfd, 2> fds{{{signal_fd(), POLLIN, 0}, {writer_ ? -1 : STDOUT_FILENO, 0, 0}}};
     (void)::poll(fds.data(), fds.size(),
                  static_cast<int>(std::min<std::int64_t>(left / kNsPerMs, INT32_MAX)));
-    if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) {
-      ::signal(SIGPIPE, SIG_DFL);
-      die_of(SIGPIPE);
-    }
+    if ((fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) die_of(SIGPIPE);
   }
 }
 
 /// False when the output takes nothing any more.
-Result<bool> Replayer::emit(Source& source, PartitionId partition) {
+Result<bool> Replayer::emit(ReplaySource& source, PartitionId partition) {
   if (!writer_) {
     if (!print_record(source, records_, printer_, output_)) return false;
     return options_.read.unbuffered ? output_.flush() : output_.flush_if_full();
@@ -444,7 +186,7 @@ Result<bool> Replayer::emit(Source& source, PartitionId partition) {
   return fail(added.error());
 }
 
-Result<Replayer::Flow> Replayer::handle(Source& source) {
+Result<Replayer::Flow> Replayer::handle(ReplaySource& source) {
   const RecordView& record = source.stream->record();
   changed_ = true;
   PartitionId partition = source.place.partition;
@@ -472,18 +214,18 @@ Result<Replayer::Flow> Replayer::handle(Source& source) {
 
 Result<void> Replayer::replay() {
   std::vector<Lane*> lanes;
-  for (Source& s : sources_)
+  for (ReplaySource& s : sources_)
     lanes.push_back(&s);
   LaneMerge merge(context_, std::move(lanes), std::nullopt);
   while (!full()) {
     if (pending_signal() != 0) return {};
     TRY_ASSIGN(Lane* const lane, merge.next());
     if (lane == nullptr) {
-      for (Source& s : sources_)
+      for (ReplaySource& s : sources_)
         s.next = std::max(s.next, s.start);  // what was left out at the end, too
       break;
     }
-    TRY_ASSIGN(const Flow flow, handle(static_cast<Source&>(*lane)));
+    TRY_ASSIGN(const Flow flow, handle(static_cast<ReplaySource&>(*lane)));
     if (flow == Flow::kStop) return {};
   }
   ended_ = true;
@@ -491,7 +233,7 @@ Result<void> Replayer::replay() {
 }
 
 Result<void> Replayer::copy() {
-  Source* source = nullptr;
+  ReplaySource* source = nullptr;
   VerbatimCopy* now_copying = nullptr;
   VerbatimCopy copy(context_, *target_, *writer_, [&]() -> Result<bool> {
     if (now_copying->end() > source->next) {
@@ -506,7 +248,7 @@ Result<void> Replayer::copy() {
     return pending_signal() == 0;
   });
   now_copying = &copy;
-  for (Source& s : sources_) {
+  for (ReplaySource& s : sources_) {
     source = &s;
     TRY_ASSIGN(const bool all, copy.copy(s, s.target));
     if (!all) return {};
@@ -516,7 +258,7 @@ Result<void> Replayer::copy() {
   return {};
 }
 
-/// Stores what was taken. `good`: everything below Source::next was.
+/// Stores what was taken. `good`: everything below ReplaySource::next was.
 Result<void> Replayer::store_rest(bool good) {
   if (good) TRY(writer_->flush());
   TRY(writer_->sync_now(good ? saving(ended_) : std::function<Result<void>()>()));
@@ -534,11 +276,7 @@ int Replayer::finish_output(const Result<void>& done) {
   const bool written = output_.finish();
   progress_.clear();
   if (!done) return report(done);
-  if (!written && pending_signal() == 0) {
-    if (output_.problem() == EPIPE) die_of(SIGPIPE);
-    return report_error(system_error(output_.problem(), "cannot write to stdout"));
-  }
-  return status::kOk;
+  return !written && pending_signal() == 0 ? report_unwritten(output_) : status::kOk;
 }
 
 int Replayer::finish(const Result<void>& done) {
@@ -552,19 +290,10 @@ int Replayer::finish(const Result<void>& done) {
     result = report(done);
     if (done && result == status::kOk) result = report(stored);
   }
-  if (result != status::kOk) return result;
-  if (const int signal = pending_signal(); signal != 0) die_of(signal);
-  if (context_.damages > 0) {
-    say(fmt::format("damage was met {} {}; what did not read was left out", context_.damages,
-                    context_.damages == 1 ? "time" : "times"));
-    return status::kDamaged;
-  }
-  if (timed_out_) {
-    say(fmt::format("no record for {} ms", *common_.timeout_ms));
-    return status::kTimeout;
-  }
-  return options_.read.fail_empty && records_ == 0 ? status::kFailure : status::kOk;
+  return result != status::kOk ? result : read_status(context_, common_, timed_out_, records_);
 }
+
+namespace {
 
 /// Errc::kUsage when a topic would be replayed into itself.
 Result<void> check_not_itself(Fs& fs, const ReplayOptions& options, const Common& common) {

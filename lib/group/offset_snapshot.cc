@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "io/atomic_file.h"
@@ -103,6 +104,16 @@ GroupEntries::Group* GroupEntries::find(std::string_view group) {
 GroupEntries::Group& GroupEntries::get(std::string_view group) {
   if (Group* known = find(group)) return *known;
   return groups_[std::string(group)];
+}
+
+RecentEntries::Place& RecentEntries::at(std::string_view key) {
+  if (places_.empty()) places_.resize(kPlaces);
+  return places_[XXH3_64bits(key.data(), key.size()) % kPlaces];
+}
+
+void RecentEntries::forget(std::string_view key) {
+  Place& place = at(key);
+  if (place.key == key) place = {};
 }
 
 std::vector<std::string> GroupEntries::names() {

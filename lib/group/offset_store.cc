@@ -1,6 +1,8 @@
 #include "group/offset_store.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -172,6 +174,13 @@ void OffsetStore::take(Part& part) {
 
 void OffsetStore::apply(Part& part, std::string_view raw,
                         const std::optional<std::string_view>& value, Offset record) {
+  RecentEntries::Place& recent = part.recent.at(raw);
+  if (value && recent.entry != nullptr && recent.key == raw && recent.entry->record < record) {
+    recent.entry->value = *value;
+    recent.entry->record = record;
+    recent.group->last = std::max(recent.group->last, record);
+    return;
+  }
   const auto key = decode_offsets_key(raw);
   if (!key || key->group.empty()) return;
   GroupEntries::Group& group = part.entries.get(key->group);
@@ -180,16 +189,17 @@ void OffsetStore::apply(Part& part, std::string_view raw,
                                ? encode_offset_key(key->group, key->topic, key->partition)
                                : std::string(raw);
   group.last = std::max(group.last, record);
-  const auto known = group.entries.find(name);
+  auto known = group.entries.find(name);
   // A transaction that ends late does not undo what was committed after its own records.
   if (known != group.entries.end() && known->second.record > record) return;
   if (!value) {
+    part.recent.forget(name);
     if (known != group.entries.end()) group.entries.erase(known);
-  } else if (known != group.entries.end()) {
-    known->second = {std::string(*value), record};
-  } else {
-    group.entries.emplace(name, GroupEntry{std::string(*value), record});
+    return;
   }
+  if (known == group.entries.end()) known = group.entries.emplace(name, GroupEntry{}).first;
+  known->second = {std::string(*value), record};
+  if (known->first == raw) recent = {known->first, &known->second, &group};
 }
 
 /// The partition of a group, read to its end; nullptr where there is no topic.
@@ -294,6 +304,37 @@ RawRecords offset_records(const std::string& name, const std::vector<OffsetChang
   return out;
 }
 
+/// Records that remove these. A broker takes them in this order: of a group of the newer protocols
+/// what its members were assigned, the members, and what says that the group is there last; in
+/// another order it refuses to load the partition.
+RawRecords removals(std::vector<std::string> keys) {
+  constexpr std::array<std::int16_t, 3> kWholeGroups{3, 11, 17};
+  const auto rank = [&](const std::string& key) {
+    const auto decoded = decode_offsets_key(key);
+    const std::int16_t type = decoded ? decoded->type : std::int16_t{-1};
+    const bool whole =
+        std::find(kWholeGroups.begin(), kWholeGroups.end(), type) != kWholeGroups.end();
+    return std::pair(whole, -type);
+  };
+  std::stable_sort(keys.begin(), keys.end(),
+                   [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
+  RawRecords out;
+  for (std::string& key : keys)
+    out.emplace_back(std::move(key), std::nullopt);
+  return out;
+}
+
+/// Keys of what a group of a newer protocol is, without its offsets.
+std::vector<std::string> newer_protocol_keys(const GroupEntries::Group& group) {
+  std::vector<std::string> out;
+  for (const auto& [raw, entry] : group.entries) {
+    const auto key = decode_offsets_key(raw);
+    if (key && key->kind != OffsetsKeyKind::kOffset && key->kind != OffsetsKeyKind::kGroup)
+      out.push_back(raw);
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<void> OffsetStore::commit(const std::string& name, std::int32_t generation,
@@ -326,6 +367,12 @@ Result<std::int32_t> OffsetStore::change(const std::string& name,
       value.protocol_type = "consumer";
       value.generation = std::max(generation, 0) + 1;
       value.state_time = now;
+      // The broker's members are gone with the broker; what is left of them would keep the group
+      // from being one with a generation.
+      if (const auto* group = before == nullptr ? nullptr : before->entries.find(name)) {
+        auto gone = removals(newer_protocol_keys(*group));
+        std::move(gone.begin(), gone.end(), std::back_inserter(records));
+      }
       records.emplace_back(encode_group_key(name), encode_group_value(value));
     }
     bool raced = false;
@@ -345,9 +392,10 @@ Result<void> OffsetStore::remove(const std::string& name) {
     TRY_ASSIGN(Part* const before, current(name));
     const GroupEntries::Group* group = before == nullptr ? nullptr : before->entries.find(name);
     if (group == nullptr || group->entries.empty()) return {};
-    Records records;
+    std::vector<std::string> keys;
     for (const auto& [key, entry] : group->entries)
-      records.emplace_back(key, std::nullopt);
+      keys.push_back(key);
+    const Records records = removals(std::move(keys));
     const Offset last = group->last;
     bool raced = false;
     auto done = write(name, records, [&](Part& part) -> Result<void> {

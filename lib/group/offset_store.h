@@ -107,6 +107,7 @@ class OffsetStore {
     SnapshotMark mark;                 ///< the last batch that was read
     std::int64_t behind_snapshot = 0;  ///< records
     std::int64_t written = 0;          ///< batches
+    RecentEntries recent;              ///< into `entries`
   };
 
   using Records = std::vector<std::pair<std::string, std::optional<std::string>>>;

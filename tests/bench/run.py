@@ -19,6 +19,7 @@ that start an empty program need a C compiler ($CC, cc).
 """
 
 import argparse
+import base64
 import fcntl
 import json
 import math
@@ -27,6 +28,7 @@ import select
 import shutil
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -470,6 +472,63 @@ class Bench:
             yield self.row(name + "-memory", "MB", self.peak(argv) / MB, 0, "most", 32 * MIB / MB)
         shutil.rmtree(where)
 
+    def group_once(self, groups):
+        out = self.fresh("out")
+        took = self.shell_seconds('spool -d "$D" consume t -g "$G" >"$O"', D=self.log(),
+                                  G=next(groups), O=out)
+        if os.path.getsize(out) != os.path.getsize(self.lines()):
+            raise SystemExit("run.py: a group read something else than was written")
+        os.unlink(out)
+        return took
+
+    def group_consume(self, name):
+        """What the default commit rule costs."""
+        groups = (f"g{n}" for n in range(1 << 30))
+        ours, other = self.turns(2 * self.runs, lambda: self.group_once(groups), self.consume_once)
+        yield self.row(name, "ms", ours * 1e3, other * 1e3, "ratio", 1.1)
+
+    def group_list(self, name):
+        """A thousand groups that read a topic of a few partitions."""
+        where = self.path("groups")
+        self.shell_seconds('seq 1 300 | spool -d "$D" produce t --partitions 3 --partitioner rr',
+                           D=where)
+        each = [w for n in range(100 if self.quick else 1_000) for w in ("-g", f"group-{n:04}")]
+        self.seconds([self.spool, "-d", where, "reset-offsets", *each, "-t", "t",
+                      "--to-offset", "50", "-y"])
+        for what, argv in (("list", ["list"]), ("describe", ["describe"])):
+            took, _ = self.turns(
+                self.runs,
+                lambda a=argv: self.seconds([self.spool, "-d", where, "groups", *a]), None)
+            yield self.row(f"{name}-{what}", "ms", took * 1e3, 0, "most", 50.0)
+        shutil.rmtree(where)
+
+    def group_start(self, name):
+        """A member of one of fifty groups that have committed a million times."""
+        where = self.path("commits")
+        self.shell_seconds('seq 1 100 | spool -d "$D" produce t --partitions 7 --partitioner rr',
+                           D=where)
+        self.seconds([self.spool, "-d", where, "consume", "t", "-g", "g", "-c", "1"])
+        count, entries = (100_000 if self.quick else 1_000_000), 350
+        source = self.path("commits.in")
+        with open(source, "w", encoding="ascii") as f:
+            keys = []
+            for n in range(entries):
+                group = b"group-%d" % (n % 50)
+                key = struct.pack(">hh", 1, len(group)) + group + struct.pack(">h", 1) + b"t"
+                keys.append(base64.b64encode(key + struct.pack(">i", n % 7)).decode())
+            for n in range(count):
+                value = struct.pack(">hqihq", 3, n * 14 // count, -1, 0, 1_700_000_000_000 + n)
+                value = base64.b64encode(value).decode()
+                f.write(f'{{"key":{{"base64":"{keys[n % entries]}"}},'
+                        f'"value":{{"base64":"{value}"}}}}\n')
+        self.seconds([self.spool, "-d", where, "produce", "__consumer_offsets", "-J", "--fsync",
+                      "never"], stdin=source)
+        argv = [self.spool, "-d", where, "consume", "t", "-g", "group-7", "-c", "1"]
+        self.seconds(argv)  # the first one reads them all, and leaves what it learnt to the others
+        took, _ = self.turns(self.runs, lambda: self.seconds(argv), None)
+        yield self.row(name, "ms", took * 1e3, 0, "most", 100.0)
+        shutil.rmtree(where)
+
     def kcat(self, name):
         kcat, bootstrap = shutil.which("kcat"), os.environ.get("BENCH_BOOTSTRAP")
         if not kcat or not bootstrap:
@@ -514,6 +573,9 @@ class Bench:
         ("segments", segments),
         ("recovery", recovery),
         ("verify", verify),
+        ("group-consume", group_consume),
+        ("group-list", group_list),
+        ("group-start", group_start),
         ("kcat-", kcat),
     )
 

@@ -227,6 +227,83 @@ TEST_F(OffsetStoreTest, GroupsThatABrokerWroteGoOn) {
       << "it is in the partition where a broker looks for it";
 }
 
+TEST_F(OffsetStoreTest, AGroupOfANewerProtocolGoesInTheOrderThatABrokerLoads) {
+  const auto key = [](int type, const std::string& group, const std::string& member = "") {
+    const auto text = [](const std::string& t) {
+      return std::string{'\0', static_cast<char>(t.size())} + t;
+    };
+    return std::string{'\0', static_cast<char>(type)} + text(group) +
+           (member.empty() ? "" : text(member));
+  };
+  const auto p = new_process();
+  OffsetStore store(*p->store);
+  for (const std::string group : {"gone", "reset"}) {
+    must(store.commit(group, -1, {at(0, 5)}));
+    BatchBuilder builder;
+    const std::string epoch("\0\0\0\0\0\7\0", 7);
+    for (const int type : {3, 6, 11, 10})
+      builder.add(kStart, key(type, group), epoch);
+    for (const int type : {5, 7, 8, 16})
+      builder.add(kStart, key(type, group, "m"), epoch);
+    must(
+        p->appender(std::string(kOffsetsTopic))->append(must(builder.seal(Codec::kNone, nullptr))));
+  }
+  EXPECT_EQ(must(store.group("reset"))->consumer_epoch, 7);
+  /// Key types of the last batch, tombstones with a minus.
+  const auto last_batch = [&] {
+    const auto q = new_process();
+    const PartitionPlace place =
+        q->store->place(must(q->store->find_topic(std::string(kOffsetsTopic))), PartitionId(0));
+    RecordStream stream(q->store->env(), place, Offset(0), {.read_committed = false});
+    std::string out;
+    Offset base(-1);
+    while (must(stream.next()) == RecordStream::Step::kRecord) {
+      if (stream.batch().base_offset != base) out.clear();
+      base = stream.batch().base_offset;
+      const auto decoded = must(decode_offsets_key(*stream.record().key));
+      out += fmt::format("{}{} ", stream.record().value ? "" : "-", decoded.type);
+    }
+    return out;
+  };
+  must(store.remove("gone"));
+  EXPECT_EQ(last_batch(), "-16 -10 -8 -7 -6 -5 -1 -11 -3 ");
+  EXPECT_EQ(fresh("gone"), "none");
+  // What is left is a classic group with the next generation.
+  EXPECT_EQ(must(store.change("reset", {at(0, 2)}, true)), 1);
+  EXPECT_EQ(last_batch(), "1 -16 -10 -8 -7 -6 -5 -11 -3 2 ");
+  EXPECT_EQ(fresh("reset"), "t-0=2");
+  EXPECT_FALSE(must(store.group("reset"))->consumer_epoch);
+  EXPECT_EQ(must(store.generation("reset")), 1);
+  must(store.remove("reset"));
+  EXPECT_EQ(last_batch(), "-2 -1 ");
+}
+
+TEST_F(OffsetStoreTest, EachKeyHasItsNewestValueHoweverManyThereAre) {
+  const auto p = new_process();
+  OffsetStore store(*p->store);
+  std::vector<OffsetChange> first;
+  std::vector<OffsetChange> second;
+  for (int i = 0; i < 9000; ++i) {
+    first.push_back(at(i, i));
+    if (i % 3 != 0) second.push_back(i % 3 == 1 ? at(i, i + 1) : gone(i));
+  }
+  must(store.commit("g", -1, first));
+  must(store.commit("g", -1, second));
+  must(store.commit("g", -1, {at(2, 1), gone(1), at(0, 9)}));
+  std::filesystem::remove(root + "/spool.offsets");
+  const auto q = new_process();
+  OffsetStore other(*q->store);
+  const auto group = must(other.group("g"));
+  ASSERT_TRUE(group);
+  EXPECT_EQ(group->offsets.size(), 6000U);
+  for (int i = 3; i < 9000; i += 3) {
+    EXPECT_EQ((group->offsets.at({"t", PartitionId(i)}).offset), Offset(i));
+    EXPECT_EQ((group->offsets.at({"t", PartitionId(i + 1)}).offset), Offset(i + 2));
+  }
+  EXPECT_EQ((group->offsets.at({"t", PartitionId(0)}).offset), Offset(9));
+  EXPECT_EQ((group->offsets.at({"t", PartitionId(2)}).offset), Offset(1));
+}
+
 TEST_F(OffsetStoreTest, ADeletedAndNewTopicIsNoticed) {
   const auto p = new_process();
   OffsetStore store(*p->store);
