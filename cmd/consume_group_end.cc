@@ -171,14 +171,24 @@ int GroupConsumer::finish(Result<void> done) {
   const bool reader_gone = closed || (left > 0 && delivery_.reader_gone());
   // `end` commits what all was printed, and only when all went well.
   const bool all = group_.commit != CommitRule::kEnd || (done && written && pending_signal() == 0);
-  if (const auto failure = committer_.failure(); failure && done) done = fail(*failure);
+  const auto failure = committer_.failure();
   Result<void> committed;
-  if (!committer_.failure() && all) committed = committer_.commit_now(true);
+  if (failure)
+    committed = fail(*failure);
+  else if (all)
+    committed = committer_.commit_now(true);
   committer_.stop();
   offset_store_.close();
   const int signal = pending_signal();
-  if (!done) return report_error(done.error());
-  if (!committed) return report_error(committed.error());
+  if (!done || !committed) {
+    const Error& error = done ? committed.error() : done.error();
+    const bool cancelled = signal != 0 && error.code == Errc::kCancelled;
+    // That a signal ended a look-up is no news; that something is not committed is.
+    const bool silent = cancelled && !done && committed && !exec_ && !acks_;
+    const int result = silent ? status::kOk : report_error(error);
+    if (cancelled) die_of(signal);
+    return result;
+  }
   if (reader_gone) die_of(SIGPIPE);
   if (!written && signal == 0)
     return report_error(system_error(output_.problem(), "cannot write to stdout"));

@@ -337,9 +337,11 @@ int describe(Store& store, OffsetStore& offsets, const Args& args, const GroupsC
     auto seen = look(store, offsets, args, command, before ? &*before : nullptr);
     // A group that has just been started may need a moment to be one.
     if (!seen && waits && seen.error().code == Errc::kNotFound) seen = Look{{}, 1, {}};
-    if (!seen)
+    if (!seen) {
+      if (pending_signal() != 0 && seen.error().code == Errc::kCancelled) die_of(pending_signal());
       return seen.error().code == Errc::kUsage ? usage_error("groups", seen.error())
                                                : report_error(seen.error());
+    }
     if (waits && seen->lag > 0) {
       if (common.timeout_ms && steady_ms() - begin >= *common.timeout_ms) {
         say(fmt::format("not caught up after {} ms", *common.timeout_ms));
