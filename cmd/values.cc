@@ -264,23 +264,37 @@ std::optional<std::int64_t> epoch_ms(const CivilTime& t) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(at.time_since_epoch()).count();
 }
 
-/// Midnight of the local day that is `days_back` before that of `now`.
-std::optional<std::int64_t> local_midnight_ms(TimestampMs now, int days_back) {
+/// The local day that is `days_back` before that of `now`.
+std::optional<date::sys_days> local_day(TimestampMs now, int days_back) {
   const std::time_t seconds = static_cast<std::time_t>(now.value() / kSecondMs);
   std::tm tm{};
   if (localtime_r(&seconds, &tm) == nullptr) return std::nullopt;
   const date::year_month_day today = date::year{tm.tm_year + 1900} /
                                      date::month{static_cast<unsigned>(tm.tm_mon + 1)} /
                                      date::day{static_cast<unsigned>(tm.tm_mday)};
-  CivilTime t;
-  t.day = date::sys_days{today} - date::days{days_back};
-  return local_ms(t);
+  return date::sys_days{today} - date::days{days_back};
+}
+
+/// `WORD`, which is midnight, or `WORD 14:00` for a time of that local day.
+std::optional<std::int64_t> time_of_day(std::string_view text, std::string_view word, int days_back,
+                                        TimestampMs now) {
+  if (!text.starts_with(word)) return std::nullopt;
+  text.remove_prefix(word.size());
+  if (!text.empty() && text.front() != ' ' && text.front() != 'T') return std::nullopt;
+  const auto day = local_day(now, days_back);
+  if (!day) return std::nullopt;
+  CivilTime out;
+  out.day = *day;
+  if (text.empty()) return epoch_ms(out);
+  Cursor in(text.substr(1));
+  if (!take_clock(in, out) || !take_zone(in, out) || !in.done()) return std::nullopt;
+  return epoch_ms(out);
 }
 
 std::optional<std::int64_t> time_ms(std::string_view text, TimestampMs now) {
   if (text == "now") return now.value();
-  if (text == "today") return local_midnight_ms(now, 0);
-  if (text == "yesterday") return local_midnight_ms(now, 1);
+  if (const auto at = time_of_day(text, "today", 0, now)) return at;
+  if (const auto at = time_of_day(text, "yesterday", 1, now)) return at;
   if (all_digits(text)) {
     if (text.size() == kMillisDigits) return to_int64(text);
     if (text.size() <= kSecondsDigitsMax) return scaled(text, "", kSecondMs);
@@ -355,8 +369,8 @@ Result<TimestampMs> parse_time(std::string_view text, TimestampMs now) {
   return fail(Errc::kUsage,
               fmt::format("{} is not a time; accepted are seconds or milliseconds since 1970, "
                           "2026-01-31, 2026-01-31T12:00[:00[.000]] with Z, +05:30 or nothing for "
-                          "local time, now, today, yesterday, and a duration like 6h for that "
-                          "long ago",
+                          "local time, now, today, yesterday, 'yesterday 14:00', and a "
+                          "duration like 6h for that long ago",
                           in_quotes(text)));
 }
 

@@ -164,6 +164,11 @@ TEST(Time, WithoutAZoneItIsLocal) {
   EXPECT_EQ(*parse_time("2026-07-01T02:00", kNow), TimestampMs(1'782'864'000'000));
   EXPECT_EQ(*parse_time("today", kNow), TimestampMs(1'767'308'400'000));
   EXPECT_EQ(*parse_time("yesterday", kNow), TimestampMs(1'767'222'000'000));
+  EXPECT_EQ(*parse_time("yesterday 14:00", kNow), TimestampMs(1'767'222'000'000 + 14 * 3'600'000));
+  EXPECT_EQ(*parse_time("todayT00:00:01.5", kNow),
+            TimestampMs(parse_time("today", kNow)->value() + 1500));
+  for (const char* bad : {"yesterday14:00", "yesterday ", "yesterday 25:00", "today 1", "tomorrow"})
+    EXPECT_FALSE(parse_time(bad, kNow)) << bad;
   EXPECT_EQ(*parse_time("now", kNow), kNow);
 }
 
