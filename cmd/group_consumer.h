@@ -145,7 +145,7 @@ class GroupConsumer {
   std::int64_t next_look_ms_ = 0;
   std::int64_t next_others_ms_ = 0;
   bool others_done_ = false;
-  std::int64_t taken_before_ = 0;  ///< of the committing thread
+  std::int64_t taken_before_ = -1;  ///< of the committing thread
   std::int64_t taken_since_ms_ = 0;
   bool told_blocked_ = false;
   int pid_fd_ = -1;

@@ -50,6 +50,12 @@ Result<NewestLanes> find_newest_lanes(const LaneContext& context, const std::vec
     TRY_ASSIGN(newest.cut,
                nth_newest([&](RecordTimes& t) { return scan(context, all, t); }, count));
   }
+  if (!newest.cut) {  // all there is, damage in front of it too
+    for (Lane* lane : all)
+      lane->start = lane->view.log_start;
+    newest.lanes = all;
+    return newest;
+  }
   FirstOffsets first(newest.cut);
   TRY(scan(context, all, first));
   for (Lane* lane : all) {

@@ -35,6 +35,12 @@ Result<TopicInfo> find_or_create(Store& store, const std::string& name, const Pr
   TRY(check_not_state(name));
   auto found = store.find_topic(name);
   if (found || found.error().code != Errc::kNotFound || !o.create) return found;
+  if (o.partition && *o.partition >= PartitionId(o.new_partitions))
+    return fail(
+        Errc::kNotFound,
+        fmt::format("topic '{}' does not exist, and would have no partition {} (--partitions "
+                    "makes more than {})",
+                    name, o.partition->value(), o.new_partitions));
   TopicConfig config = o.new_config;
   if (!config.is_set("retention.ms")) TRY(config.set("retention.ms", "-1"));
   auto made = store.create_topic(name, o.new_partitions, config);
@@ -87,7 +93,7 @@ class Producer {
   [[nodiscard]] Result<Flow> accept(const ParsedRecord& record);
   void tee(std::size_t from);
   [[nodiscard]] std::int64_t count_rest();
-  void say_counts();
+  void say_counts(bool closing_failed);
   void say_lost_output();
   [[nodiscard]] bool flush_if_idle();
   [[nodiscard]] bool any_failed();
@@ -282,7 +288,8 @@ Result<Producer::Flow> Producer::accept(const ParsedRecord& record) {
     bytes += h.name.size() + (h.value ? h.value->size() : 0) + 10;
   if (bytes > sink_->record_bytes_max) {
     TRY(framer_->bad(Errc::kTooLarge,
-                     fmt::format("{} bytes do not fit into the topic's max.message.bytes", bytes)));
+                     fmt::format("{} bytes do not fit into the topic's max.message.bytes={}", bytes,
+                                 sink_->topic.config.max_message_bytes().value_or(0))));
     return Flow::kOn;
   }
   PartitionId partition;
@@ -436,12 +443,12 @@ std::int64_t Producer::count_rest() {
 }
 
 /// After a failure: how many of the records are stored, and in which topics.
-void Producer::say_counts() {
+void Producer::say_counts(bool closing_failed) {
   const std::int64_t read = refused_ + count_rest() + batcher_.added();
   std::int64_t stored = 0;
   for (const auto& [name, sink] : sinks_)
     stored += batcher_.acknowledged(*sink.batches);
-  if (stored == read) return;
+  if (stored == read && (!closing_failed || stored == 0)) return;
   say(fmt::format("{} of {} records are stored", stored, read));
   if (sinks_.size() < 2) return;
   for (const auto& [name, sink] : sinks_)
@@ -481,21 +488,25 @@ int Producer::finish(Result<void> pumped) {
     cancelled = cancelled || pumped.error().code == Errc::kCancelled;
     result = report_error(pumped.error());
   }
+  bool closing_failed = false;  // which keeps nothing from being stored
   if (!stuck)
     if (const auto closed = appenders_.close_all();
-        !closed && result == status::kOk && closed.error().code != Errc::kCancelled)
+        !closed && result == status::kOk && closed.error().code != Errc::kCancelled) {
+      closing_failed = true;
       result = report_error(closed.error());
+    }
   const int signal = pending_signal();
   const std::size_t unended = buffer_.size() - used_;
-  say_counts();
+  say_counts(closing_failed);
   if (framer_->skipped() > 0 && !common_.quiet)
     say(fmt::format(
         "{} {} skipped", framer_->skipped(),
         framer_->skipped() == 1 ? "record did not fit and was" : "records did not fit and were"));
   if (signal != 0) say_lost_output();
-  if (signal != 0 && result == status::kOk && unended > 0 && options_.read_input && !common_.quiet)
-    say(fmt::format("the last {} bytes of the input ended in no delimiter and are not stored",
-                    unended));
+  if ((signal != 0 || timed_out_) && result == status::kOk && unended > 0 && options_.read_input &&
+      !common_.quiet)
+    say(fmt::format("the last {} byte{} of the input ended in no delimiter and {} not stored",
+                    unended, unended == 1 ? "" : "s", unended == 1 ? "is" : "are"));
   if (stuck) _exit(signal != 0 ? status::kSignal + signal : status::kFailure);
   if (signal != 0 && cancelled) die_of(signal);
   if (result != status::kOk) return result;

@@ -72,7 +72,9 @@ Result<ResetOptions> read_reset_options(const Args& args, TimestampMs now) {
     return fail(Errc::kUsage, fmt::format("'{}' has no place here: groups are named by -g, topics "
                                           "by -t",
                                           args.words().front()));
-  out.groups = args.list("group");
+  for (const std::string& group : args.list("group"))
+    if (std::find(out.groups.begin(), out.groups.end(), group) == out.groups.end())
+      out.groups.push_back(group);
   if (out.groups.empty()) return fail(Errc::kUsage, "no group: -g G");
   for (const std::string& name : out.groups)
     if (name.empty()) return fail(Errc::kUsage, "-g needs the name of a group, not ''");

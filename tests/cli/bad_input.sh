@@ -95,3 +95,16 @@ expect_status 1
 expect_err_has 'spool.topics' version 999
 find newer -type f ! -name spool.locks -exec cksum {} + | sort >after
 cmp before after || fail 'a file in a newer directory was changed'
+
+# What a pause ended within a record is not stored, and said.
+run sh -c '(printf "a\nxx"; sleep 3) | spool produce paused --timeout 300ms'
+expect_status 124
+expect_err_has 'the last 2 bytes of the input ended in no delimiter and are not stored' 'no input'
+expect_eq 1 "$(spool consume paused | wc -l)" 'records'
+
+# A partition that a new topic would not have makes no topic.
+run spool produce never-made -p 3 --value x
+expect_status 3
+expect_err_has "'never-made' does not exist, and would have no partition 3"
+run spool topics describe never-made
+expect_status 3

@@ -44,3 +44,18 @@ expect_eq "$batch" "$(stat -c %s "$D/t-0/spool.cut-5")" 'size of the saved copy'
 run spool consume t -o 3 -F '%o %v\n'
 expect_ok
 expect_out '3 record 4\n4 record 5\n5 record 7\n'
+
+# Damage in front of everything that reads is damage for -n too, when it asks for all there is.
+spool topics create front
+seq 3 | spool produce front
+seq 4 6 | spool produce front
+printf X | dd of="$D/front-0/00000000000000000000.log" bs=1 seek=70 conv=notrunc status=none
+for n in 10 6 4; do
+	run spool consume front -n "$n"
+	expect_status 6
+	expect_out ''
+	expect_err_has 'offsets 0 to 2 do not read'
+done
+run spool consume front -n 2
+expect_ok
+expect_out '5\n6\n'
