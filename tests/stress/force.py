@@ -8,6 +8,7 @@ meanwhile makes no difference.
   $SPOOL_STRESS_SEED     decides who does what when (random, printed)
 """
 
+import json
 import os
 import random
 import shutil
@@ -74,11 +75,19 @@ class Force:
         if reset.returncode != 0:
             raise RuntimeError(f"reset-offsets: {reset.returncode}: {said.decode()}")
 
+    def rows(self):
+        """The members; none while the group does not exist, for its first one may still start."""
+        argv = [self.spool, "groups", "describe", "g", "--members", "--format", "jsonl"]
+        done = subprocess.run(argv, env=self.environ, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        if done.returncode not in (0, 3):
+            raise RuntimeError(f"{argv}: status {done.returncode}: {done.stderr.decode()}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def round(self):
         members = [self.join() for _ in range(self.rng.choice((1, 2, 3)))]
         give_up = time.monotonic() + PATIENCE
-        while len(self.run("groups", "describe", "g", "--members", "--format",
-                           "jsonl").splitlines()) < len(members):
+        while len(self.rows()) < len(members):
             if time.monotonic() > give_up:
                 raise RuntimeError("members do not join")
         time.sleep(self.rng.random() * 0.3 * SLOW)

@@ -102,10 +102,18 @@ class Stress:
     def living(self):
         return [m for m in self.members if m.alive]
 
+    def rows(self):
+        """The members; none while the group does not exist, for its first one may still start."""
+        argv = [self.spool, "groups", "describe", "g", "--members", "--format", "jsonl"]
+        done = subprocess.run(argv, env=self.environ, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        if done.returncode not in (0, 3):
+            raise RuntimeError(f"{argv}: status {done.returncode}: {done.stderr.decode()}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def owned(self):
-        rows = self.run("groups", "describe", "g", "--members", "--format", "jsonl").splitlines()
         seen = collections.Counter()
-        for row in map(json.loads, rows):
+        for row in self.rows():
             topic, _, partitions = row["assignment"].partition(":")
             for p in partitions.split(",") if partitions else ():
                 seen[topic, int(p)] += 1

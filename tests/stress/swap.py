@@ -67,11 +67,19 @@ class Swap:
             return subprocess.Popen([self.spool, "consume", *topics, "-f", "-g", "g", "-F",
                                      r"%t %p %o\n"], stdout=out, stderr=err, env=self.environ)
 
+    def rows(self):
+        """The members; none while the group does not exist, for its first one may still start."""
+        argv = [self.spool, "groups", "describe", "g", "--members", "--format", "jsonl"]
+        done = subprocess.run(argv, env=self.environ, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        if done.returncode not in (0, 3):
+            raise RuntimeError(f"{argv}: status {done.returncode}: {done.stderr.decode()}")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def owners(self):
         """How many partitions each process has."""
         out = collections.Counter()
-        for row in map(json.loads, self.run("groups", "describe", "g", "--members", "--format",
-                                            "jsonl").splitlines()):
+        for row in self.rows():
             out[row["consumer_id"]] += row["partitions"] if "partitions" in row else 0
         return out
 
